@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# make                     modules and tc plugins for the running kernel
+# make KDIR=DIR            the same for another kernel's build directory
+# make install, uninstall  put them in place or take them away (DESTDIR=)
+# make demo [SEED=N]       measure las against pfifo, fq_codel and cake
+# make test [KERNEL=6.1]   all tests, in a virtual machine
+# make check               checkpatch, sparse, shellcheck, ruff
+# make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
+#
+# demo, test, check and shell need root on Debian or Ubuntu and install what
+# they lack.
+
+KDIR	?= /lib/modules/$(shell uname -r)/build
+KERNEL	?= 6.1
+SEED	?= 1
+
+KINDS	:= las
+MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
+KVER	= $(shell $(MAKE) -s -C "$(KDIR)" kernelrelease)
+MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
+PYTHON	:= PYTHONPATH=selftests PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
+
+all: modules plugins
+
+modules:
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
+
+plugins:
+	$(MAKE) -C tc-plugins
+
+testtools:
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
+	$(MAKE) -C lab flowgen
+
+install: all
+	install -d "$(MODDIR)"
+	install -m 644 $(MODULES) "$(MODDIR)"
+	strip --strip-debug $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
+	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
+	$(if $(DESTDIR),,depmod -a $(KVER))
+
+uninstall:
+	rm -f $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
+	$(MAKE) -C tc-plugins uninstall DESTDIR="$(DESTDIR)"
+	$(if $(DESTDIR),,depmod -a $(KVER))
+
+# What needs a kernel's headers and gcc, and is quick: sparse and all warnings
+sparse:
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 C=2 CF=-D__CHECK_ENDIAN__ \
+		KCFLAGS=-Werror modules
+
+clean:
+	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
+	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
+	$(MAKE) -C tc-plugins clean
+	$(MAKE) -C lab clean
+	rm -rf build
+
+setup:
+	@selftests/vm/host-setup
+
+demo: setup
+	$(PYTHON) lab/demo.py --kernel $(KERNEL) --seed $(SEED)
+
+test: setup
+	$(PYTHON) -m pytest -q -p no:cacheprovider selftests/vm lab
+	$(PYTHON) -m vm run --kernel $(KERNEL) --mode functional --name test \
+		--timeout 1200 selftests/run.sh
+
+check: setup
+	selftests/check $(KERNEL)
+
+shell: setup
+	$(PYTHON) -m vm shell --kernel $(KERNEL)
+
+.PHONY: all modules plugins testtools install uninstall sparse clean setup \
+	demo test check shell

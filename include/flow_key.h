@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The identity of a flow: addresses, ports and protocol.
+ *
+ * IPv4 addresses stand in the first word of each address, the rest is zero; the
+ * EtherType keeps the two families apart. Packets without ports (ICMP, all
+ * fragments of a datagram) are one flow per protocol and pair of addresses,
+ * packets that are not IP one flow per EtherType. In a tunnel that the flow
+ * dissector can look into, the inner flow counts.
+ */
+#ifndef _SF_FLOW_KEY_H
+#define _SF_FLOW_KEY_H
+
+#include <linux/if_vlan.h>
+#include <linux/skbuff.h>
+#include <linux/siphash.h>
+#include <linux/string.h>
+#include <net/flow_dissector.h>
+
+struct sf_flow_key {
+	union {
+		struct {
+			__be32	src[4];
+			__be32	dst[4];
+			__be32	ports;		/* source, destination */
+			__be16	ethertype;
+			u8	proto;
+			u8	unused;
+		};
+		u64	word[5];
+	};
+};
+
+/* The key of @skb, all bytes defined */
+static inline void sf_flow_key_read(const struct sk_buff *skb,
+				    struct sf_flow_key *key)
+{
+	struct flow_keys fk;
+
+	BUILD_BUG_ON(sizeof(*key) != sizeof(key->word));
+	memset(key, 0, sizeof(*key));
+
+	if (!skb_flow_dissect_flow_keys(skb, &fk, 0)) {
+		key->ethertype = skb_protocol(skb, true);
+		return;
+	}
+
+	key->ethertype = fk.basic.n_proto;
+	key->proto = fk.basic.ip_proto;
+	key->ports = fk.ports.ports;
+	switch (fk.control.addr_type) {
+	case FLOW_DISSECTOR_KEY_IPV4_ADDRS:
+		key->src[0] = fk.addrs.v4addrs.src;
+		key->dst[0] = fk.addrs.v4addrs.dst;
+		break;
+	case FLOW_DISSECTOR_KEY_IPV6_ADDRS:
+		memcpy(key->src, &fk.addrs.v6addrs.src, sizeof(key->src));
+		memcpy(key->dst, &fk.addrs.v6addrs.dst, sizeof(key->dst));
+		break;
+	}
+}
+
+static inline bool sf_flow_key_equal(const struct sf_flow_key *a,
+				     const struct sf_flow_key *b)
+{
+	return !((a->word[0] ^ b->word[0]) | (a->word[1] ^ b->word[1]) |
+		 (a->word[2] ^ b->word[2]) | (a->word[3] ^ b->word[3]) |
+		 (a->word[4] ^ b->word[4]));
+}
+
+/* Keyed, so that nobody outside can choose flows that meet in one set */
+static inline u32 sf_flow_key_hash(const struct sf_flow_key *key,
+				   const hsiphash_key_t *secret)
+{
+	return hsiphash(key, sizeof(*key), secret);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Netlink interface of the las qdisc: shared by module, tc plugin and tests.
+ *
+ * All attributes are optional and nested under TCA_OPTIONS, which must carry
+ * NLA_F_NESTED. What a request leaves out keeps its value (on creation: its
+ * default). A request with one bad value changes nothing.
+ */
+#ifndef _UAPI_PKT_LAS_H
+#define _UAPI_PKT_LAS_H
+
+#include <linux/types.h>
+
+/* Option ranges, both ends included */
+#define TC_LAS_LIMIT_MIN	1
+#define TC_LAS_LIMIT_MAX	1000000
+#define TC_LAS_MEMORY_MIN	4096
+#define TC_LAS_MEMORY_MAX	0x7fffffff
+#define TC_LAS_FLOWS_MIN	8
+#define TC_LAS_FLOWS_MAX	1048576
+#define TC_LAS_IDLE_MIN		1
+#define TC_LAS_IDLE_MAX		86400000
+
+enum {
+	TCA_LAS_UNSPEC,
+	TCA_LAS_LIMIT,		/* u32, packets in the queue */
+	TCA_LAS_MEMORY_LIMIT,	/* u32, bytes of skb truesize in the queue */
+	TCA_LAS_FLOWS,		/* u32, flow records, a power of two; fixed
+				 * once the qdisc exists
+				 */
+	TCA_LAS_IDLE,		/* u32, ms; a flow silent for longer is
+				 * forgotten
+				 */
+	__TCA_LAS_MAX
+};
+
+#define TCA_LAS_MAX (__TCA_LAS_MAX - 1)
+
+/* TCA_STATS_APP. Fields are only ever appended: readers take what is there. */
+struct tc_las_xstats {
+	__u64	drop_limit;	/* packets dropped because of limit */
+	__u64	drop_memory;	/* packets dropped because of memory_limit */
+	__u64	flows_seen;	/* times a flow was given a record */
+	__u64	evictions;	/* records taken from a flow to serve another */
+	__u64	overflow;	/* packets that found no record to use and
+				 * joined the overflow queue, which ranks last
+				 */
+	__u32	flows_queued;	/* flows that hold packets now */
+	__u32	records;	/* flow records in use now */
+	__u32	memory;		/* bytes of skb truesize queued now */
+	__u32	memory_peak;	/* the most it has been */
+};
+
+#endif
