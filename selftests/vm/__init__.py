@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build the tree against a stock distribution kernel and run jobs on that kernel in QEMU."""
+
+from .build import Built, prepare, versions
+from .qemu import Guest, Result
+from .root import VMError
+
+__all__ = ["Built", "Guest", "Result", "VMError", "prepare", "versions"]

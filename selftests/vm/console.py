@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Read a guest's console: kernel trouble, and the end mark with the job's exit status."""
+
+import re
+
+# A kernel message starts with its time stamp. It need not start the line: user space may have
+# left a line unfinished. Without a stamp the text is a program's and says nothing about the kernel.
+_STAMP = r"\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])? "
+_TROUBLE = re.compile(
+    _STAMP
+    + r"""(?:
+    (?:[\w-]+(?:\s\w+)?:\s)*(?:                 # "watchdog: ", "rcu: ", "NMI watchdog: "
+        Kernel\ panic\ -\ not\ syncing
+      | BUG:\s | kernel\ BUG\ at\s | WARNING:\s | UBSAN:\s
+      | Oops(?:\s-\s[\w\ ]+)?:\s
+      | INFO:\ (?:task\s.*\sblocked\ for\ more\ than\s | .*\bdetected\ (?:expedited\ )?stall
+               | trying\ to\ register\ non-static\ key)
+      | .*\bhard\ LOCKUP
+      | Out\ of\ memory:\ Killed\ process\s
+      | unregister_netdevice:\ waiting\ for\s
+      | \d+\ new\ suspected\ memory\ leaks
+    )
+    | .*:\ [0-9a-f]{4}\ \[\#\d+\]               # any other fatal exception, "divide error: 0000 [#1]"
+    | ------------\[\ cut\ here\ \]
+    )""",
+    re.VERBOSE,
+)
+_MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
+_RESTART = re.compile(_STAMP + r"reboot: ")
+# What the kernel remembers even if nobody saw the message: bad page, died, warning, soft lockup.
+_BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
+
+
+class Console:
+    """Feed it the console line by line, then ask for the verdict."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.trouble: list[str] = []
+        self.status: int | None = None
+        self.taint = 0
+
+    def feed(self, line: str) -> None:
+        line = line.rstrip()
+        if _TROUBLE.search(line):
+            self.trouble.append(line)
+        mark = _MARK.search(line)
+        if mark and mark[3] == self.token:
+            self.status, self.taint = int(mark[1]), int(mark[2])
+        elif line and not _RESTART.search(line):
+            self.status = None  # the mark counts only as the last thing said
+
+    def verdict(self) -> tuple[int | None, str]:
+        """The job's exit status (None if unknown) and what is wrong with the run, "" if nothing."""
+        if self.trouble:
+            return self.status, "kernel trouble: " + "; ".join(self.trouble[:3])
+        if self.status is None:
+            return None, "the guest ended without its end mark"
+        if self.taint & _BAD_TAINT:
+            return self.status, f"the kernel is tainted by a warning or worse ({self.taint:#x})"
+        return self.status, ""

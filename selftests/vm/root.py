@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Distribution roots: one per kernel generation, made by mmdebstrap and kept in the cache."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
+# A snapshot of sid is past its Valid-Until soon after it was taken.
+_EXTRA = {"sid": ["--aptopt=Acquire::Check-Valid-Until \"false\""]}
+_PACKAGES = (
+    "linux-image-cloud-amd64 linux-headers-cloud-amd64 iproute2 busybox-static dash build-essential"
+    " ethtool procps kmod python3 python3-pytest python3-scapy tcpdump libnl-3-dev"
+    " libnl-route-3-dev pkg-config sparse"
+).split()
+# No documentation and no initrd (the hook that makes one is left out): nobody reads or boots them.
+_LEFT_OUT = [
+    "/usr/share/doc/*",
+    "/usr/share/man/*",
+    "/usr/share/info/*",
+    "/usr/share/locale/*",
+    "/etc/kernel/postinst.d/initramfs-tools",
+]
+# Private mounts and processes: whatever becomes of this program, they end with it.
+NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+
+
+class VMError(Exception):
+    """Something to tell the user in one line."""
+
+
+def cache_dir() -> Path:
+    named = os.environ.get("SHORTFIRST_CACHE")
+    path = Path(named).absolute() if named else Path.home() / ".cache/shortfirst"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def need(program: str) -> str:
+    found = shutil.which(program)
+    if not found:
+        raise VMError(f"{program} is not installed: run selftests/vm/host-setup as root")
+    return found
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, which is created beside what it protects."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def run_in_namespace(what: str, command: list[str], log: Path) -> None:
+    """Run a command with mounts of its own; its output goes to `log`, and is shown if it fails."""
+    if os.geteuid() != 0:
+        raise VMError(f"{what} needs root: run this as root")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            NAMESPACE + command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            status = process.wait()
+        finally:
+            process.kill()  # after an interrupt; takes everything in the namespace along
+            process.wait()
+    if status != 0:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
+        raise VMError(f"{what} failed (status {status}), the end of {log}:\n{tail}")
+
+
+def make_root(kernel: str) -> Path:
+    """The directory of the root for this kernel generation; makes it if it is not in the cache."""
+    if kernel not in SUITES:
+        raise VMError(f"no kernel {kernel!r}: choose one of {', '.join(SUITES)}")
+    suite = SUITES[kernel]
+    command = ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(_PACKAGES)]
+    command += [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
+    command += _EXTRA.get(suite, [])
+    mirror = os.environ.get("SHORTFIRST_MIRROR")
+    recipe = hashlib.sha256("\0".join([suite, *command]).encode()).hexdigest()[:12]
+    home = cache_dir() / "roots" / f"{suite}-{recipe}"
+    root = home / "root"
+    if root.is_dir():
+        return root
+    need("mmdebstrap")
+    with locked(home.with_suffix(".lock")):
+        if root.is_dir():
+            return root
+        print(f"making the {suite} root (about a minute, once) ...", flush=True)
+        shutil.rmtree(home, ignore_errors=True)
+        made = home / "root.tmp"
+        target = [suite, str(made)] + ([mirror] if mirror else [])
+        try:
+            run_in_namespace("mmdebstrap", command + target, home.with_suffix(".log"))
+            made.rename(root)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+    return root
+
+
+def kernel_version(root: Path) -> str:
+    found = sorted(p.name.removeprefix("vmlinuz-") for p in (root / "boot").glob("vmlinuz-*"))
+    if len(found) != 1:
+        raise VMError(f"expected one kernel in {root}/boot, found {found or 'none'}")
+    return found[0]
+
+
+def packages(root: Path) -> dict[str, str]:
+    """Installed packages and their versions, from dpkg's own list."""
+    result = {}
+    for entry in (root / "var/lib/dpkg/status").read_text().split("\n\n"):
+        fields = dict(
+            line.split(": ", 1) for line in entry.splitlines() if ": " in line and line[0] != " "
+        )
+        if fields.get("Status", "").endswith(" installed"):
+            result[fields["Package"]] = fields["Version"]
+    return result

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * All that the plugins know of tc: the few declarations of iproute2 they need
+ * (distributions ship no header), and the parsing and printing they share.
+ *
+ * The functions and the layout of struct qdisc_util are the same in iproute2
+ * 6.1, 6.15 and 7.3. Later ones only say const struct qdisc_util, as is done
+ * here, and the return types of some functions changed: take none but
+ * addattr_nest()'s. A qdisc_util must be writable, tc links it into its list.
+ *
+ * Numbers are read here, not by tc's get_size() and get_time(), which round:
+ * an option is taken exactly as written or refused, and is printed so that it
+ * can be typed again.
+ */
+#ifndef _TC_GLUE_H
+#define _TC_GLUE_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+struct qdisc_util {
+	struct qdisc_util *next;
+	const char *id;
+	int (*parse_qopt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_qopt)(const struct qdisc_util *qu, FILE *f,
+			  struct rtattr *opt);
+	int (*print_xstats)(const struct qdisc_util *qu, FILE *f,
+			    struct rtattr *xstats);
+	int (*parse_copt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_copt)(const struct qdisc_util *qu, FILE *f,
+			  struct rtattr *opt);
+	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt,
+			 uint32_t block_idx, bool *p_has);
+};
+
+enum output_type {
+	PRINT_FP = 1,
+	PRINT_JSON = 2,
+};
+
+enum color_attr {
+	COLOR_NONE = 6,
+};
+
+int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data,
+	      int alen);
+struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
+int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
+int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
+int print_color_u64(enum output_type t, enum color_attr color, const char *key,
+		    const char *fmt, uint64_t value);
+int print_color_string(enum output_type t, enum color_attr color,
+		       const char *key, const char *fmt, const char *value);
+void print_nl(void);
+
+#define TC_GLUE_MSG_MAX	1024	/* of a request, as tc's own plugins have it */
+
+enum tc_unit {
+	TC_UNIT_NONE,
+	TC_UNIT_BYTES,
+	TC_UNIT_MS,
+};
+
+/* An option whose value is a u32 attribute */
+struct tc_opt {
+	const char *name;
+	const char *json;	/* tells the unit unless that is plain */
+	enum tc_unit unit;
+	int attr;
+};
+
+/* A u32 or u64 in the structure that is TCA_STATS_APP */
+struct tc_stat {
+	const char *name;
+	const char *suffix;	/* of the value in text */
+	unsigned int line;	/* of the text, from 1 */
+	size_t offset;
+	size_t size;
+};
+
+#define TC_STAT(type, field, line_, suffix_) {			\
+	.name = #field,						\
+	.suffix = (suffix_),					\
+	.line = (line_),					\
+	.offset = offsetof(type, field),			\
+	.size = sizeof(((type *)NULL)->field),			\
+}
+
+static const struct tc_suffix {
+	enum tc_unit unit;
+	const char *suffix;
+	uint32_t mul, div;
+} tc_suffixes[] = {
+	/* those of tc(8); what has none is bytes or microseconds there */
+	{ TC_UNIT_NONE, "", 1, 1 },
+	{ TC_UNIT_BYTES, "", 1, 1 },
+	{ TC_UNIT_BYTES, "b", 1, 1 },
+	{ TC_UNIT_BYTES, "k", 1 << 10, 1 },
+	{ TC_UNIT_BYTES, "kb", 1 << 10, 1 },
+	{ TC_UNIT_BYTES, "kbit", 1 << 10, 8 },
+	{ TC_UNIT_BYTES, "m", 1 << 20, 1 },
+	{ TC_UNIT_BYTES, "mb", 1 << 20, 1 },
+	{ TC_UNIT_BYTES, "mbit", 1 << 20, 8 },
+	{ TC_UNIT_BYTES, "g", 1 << 30, 1 },
+	{ TC_UNIT_BYTES, "gb", 1 << 30, 1 },
+	{ TC_UNIT_BYTES, "gbit", 1 << 30, 8 },
+	{ TC_UNIT_MS, "", 1, 1000 },
+	{ TC_UNIT_MS, "us", 1, 1000 },
+	{ TC_UNIT_MS, "usec", 1, 1000 },
+	{ TC_UNIT_MS, "usecs", 1, 1000 },
+	{ TC_UNIT_MS, "ms", 1, 1 },
+	{ TC_UNIT_MS, "msec", 1, 1 },
+	{ TC_UNIT_MS, "msecs", 1, 1 },
+	{ TC_UNIT_MS, "s", 1000, 1 },
+	{ TC_UNIT_MS, "sec", 1000, 1 },
+	{ TC_UNIT_MS, "secs", 1000, 1 },
+};
+
+static const struct tc_unit_text {
+	const char *what;	/* the value of an option is */
+	const char *whole;	/* and cannot be less than */
+	const char *typed;	/* and is written as */
+} tc_unit_texts[] = {
+	[TC_UNIT_NONE] = { "a number", "1", "0 to 4294967295" },
+	[TC_UNIT_BYTES] = { "a size", "a byte",
+			    "bytes or with b, k, m, g; 0 to 4294967295b" },
+	[TC_UNIT_MS] = { "a time", "a millisecond",
+			 "with s, ms, us; 0 to 4294967295ms" },
+};
+
+/**
+ * tc_get_u32 - read the value of an option
+ * @kind: the qdisc, for the message
+ * @opt: the option
+ * @arg: what was typed
+ * @val: where the value goes
+ *
+ * Return: 0, or -1 after a message that names the option.
+ */
+static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
+			     const char *arg, uint32_t *val)
+{
+	const struct tc_unit_text *text = &tc_unit_texts[opt->unit];
+	const struct tc_suffix *s = NULL;
+	double typed, scaled;
+	uint64_t whole;
+	unsigned int i;
+	char *end;
+
+	typed = strtod(arg, &end);
+	for (i = 0; end != arg && i < sizeof(tc_suffixes) / sizeof(*s); i++) {
+		if (tc_suffixes[i].unit == opt->unit &&
+		    !strcasecmp(tc_suffixes[i].suffix, end))
+			s = &tc_suffixes[i];
+	}
+	scaled = s ? typed * s->mul / s->div : -1;
+	/* written so that NaN is refused */
+	if (!(scaled >= 0 && scaled < (double)UINT32_MAX + 0.5)) {
+		fprintf(stderr, "%s: %s: \"%s\" is not %s (%s)\n", kind,
+			opt->name, arg, text->what, text->typed);
+		return -1;
+	}
+	/*
+	 * Is there a whole number that would have been typed like this? Asked
+	 * in this direction it survives that 1.001 * 1000 is not 1001.
+	 */
+	whole = scaled + 0.5;
+	if (whole > UINT32_MAX || (double)(whole * s->div) / s->mul != typed) {
+		fprintf(stderr, "%s: %s: \"%s\" is finer than %s\n", kind,
+			opt->name, arg, text->whole);
+		return -1;
+	}
+	*val = whole;
+	return 0;
+}
+
+/**
+ * tc_parse_opts - add TCA_OPTIONS with the options typed to a request
+ * @kind: the qdisc
+ * @opts: the options there are, up to one without name
+ * @explain: prints the usage to stderr
+ * @argc: number of words typed
+ * @argv: the words
+ * @n: the request
+ *
+ * Without options the nest is empty, which keeps all values or sets defaults.
+ * Only what cannot be encoded is refused here: the ranges are the kernel's.
+ *
+ * Return: what parse_qopt is to return.
+ */
+static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
+				void (*explain)(void), int argc, char **argv,
+				struct nlmsghdr *n)
+{
+	struct rtattr *nest = addattr_nest(n, TC_GLUE_MSG_MAX,
+					   TCA_OPTIONS | NLA_F_NESTED);
+	const struct tc_opt *o;
+	uint32_t val;
+
+	for (; argc > 0; argc -= 2, argv += 2) {
+		if (!strcmp(*argv, "help")) {
+			explain();
+			return -1;
+		}
+		for (o = opts; o->name && strcmp(*argv, o->name); o++)
+			;
+		if (!o->name) {
+			fprintf(stderr, "What is \"%s\"?\n", *argv);
+			explain();
+			return -1;
+		}
+		if (argc == 1) {
+			fprintf(stderr, "%s: %s: needs %s (%s)\n", kind,
+				o->name, tc_unit_texts[o->unit].what,
+				tc_unit_texts[o->unit].typed);
+			return -1;
+		}
+		if (tc_get_u32(kind, o, argv[1], &val) ||
+		    addattr_l(n, TC_GLUE_MSG_MAX, o->attr, &val, sizeof(val)))
+			return -1;
+	}
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+/* Print in text "NAME VALUE ", so that it can be typed again. */
+static inline void tc_print_opt(const struct tc_opt *opt, uint32_t val)
+{
+	const char *suffix = "";
+	uint32_t shown = val;
+	char text[80];
+
+	if (opt->unit == TC_UNIT_BYTES) {
+		suffix = "b";
+		if (val && !(val % (1 << 20))) {
+			shown = val >> 20;
+			suffix = "Mb";
+		} else if (val && !(val % (1 << 10))) {
+			shown = val >> 10;
+			suffix = "Kb";
+		}
+	} else if (opt->unit == TC_UNIT_MS) {
+		suffix = val % 1000 ? "ms" : "s";
+		shown = val % 1000 ? val : val / 1000;
+	}
+	snprintf(text, sizeof(text), "%s %" PRIu32 "%s ", opt->name, shown,
+		 suffix);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+	print_color_u64(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
+}
+
+/**
+ * tc_print_opts - print the options of a qdisc
+ * @opts: the options there are, up to one without name
+ * @max: the highest attribute
+ * @nest: TCA_OPTIONS, may be NULL
+ *
+ * Return: what print_qopt is to return.
+ */
+static inline int tc_print_opts(const struct tc_opt *opts, int max,
+				struct rtattr *nest)
+{
+	struct rtattr *tb[max + 1];
+	uint32_t val;
+
+	if (!nest)
+		return 0;
+	parse_rtattr(tb, max, RTA_DATA(nest), RTA_PAYLOAD(nest));
+	for (; opts->name; opts++) {
+		if (!tb[opts->attr] || RTA_PAYLOAD(tb[opts->attr]) < sizeof(val))
+			continue;
+		memcpy(&val, RTA_DATA(tb[opts->attr]), sizeof(val));
+		tc_print_opt(opts, val);
+	}
+	return 0;
+}
+
+/**
+ * tc_print_stats - print TCA_STATS_APP
+ * @stats: the fields to print, up to one without name
+ * @xstats: the attribute, may be NULL
+ *
+ * What an older module does not send is left out, what a newer one sends
+ * beyond is ignored.
+ *
+ * Return: what print_xstats is to return.
+ */
+static inline int tc_print_stats(const struct tc_stat *stats,
+				 struct rtattr *xstats)
+{
+	unsigned int line = 0;
+	uint64_t val;
+	uint32_t v32;
+	char text[80];
+	char *from;
+
+	for (; xstats && stats->name; stats++) {
+		if (RTA_PAYLOAD(xstats) < stats->offset + stats->size)
+			continue;
+		from = (char *)RTA_DATA(xstats) + stats->offset;
+		if (stats->size == sizeof(v32)) {
+			memcpy(&v32, from, sizeof(v32));
+			val = v32;
+		} else {
+			memcpy(&val, from, sizeof(val));
+		}
+		if (line && line != stats->line)
+			print_nl();
+		snprintf(text, sizeof(text), "%s %s %" PRIu64 "%s",
+			 line == stats->line ? "" : " ", stats->name, val,
+			 stats->suffix);
+		line = stats->line;
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+		print_color_u64(PRINT_JSON, COLOR_NONE, stats->name, NULL, val);
+	}
+	return 0;
+}
+
+#endif
