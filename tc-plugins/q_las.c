@@ -13,19 +13,20 @@ static const struct tc_opt las_opts[] = {
 	{}
 };
 
-#define LAS_STAT(field, line, suffix) \
-	TC_STAT(struct tc_las_xstats, field, line, suffix)
+#define LAS_STAT(type, field, line, suffix) \
+	{ #field, suffix, line, offsetof(struct tc_las_xstats, field), \
+	  sizeof(type) }
 
 static const struct tc_stat las_stats[] = {
-	LAS_STAT(drop_limit, 1, ""),
-	LAS_STAT(drop_memory, 1, ""),
-	LAS_STAT(flows_queued, 2, ""),
-	LAS_STAT(records, 2, ""),
-	LAS_STAT(flows_seen, 2, ""),
-	LAS_STAT(evictions, 2, ""),
-	LAS_STAT(overflow, 2, ""),
-	LAS_STAT(memory, 3, "b"),
-	LAS_STAT(memory_peak, 3, "b"),
+	LAS_STAT(__u64, drop_limit, 1, ""),
+	LAS_STAT(__u64, drop_memory, 1, ""),
+	LAS_STAT(__u32, flows_queued, 2, ""),
+	LAS_STAT(__u32, records, 2, ""),
+	LAS_STAT(__u64, flows_seen, 2, ""),
+	LAS_STAT(__u64, evictions, 2, ""),
+	LAS_STAT(__u64, overflow, 2, ""),
+	LAS_STAT(__u32, memory, 3, "b"),
+	LAS_STAT(__u32, memory_peak, 3, "b"),
 	{}
 };
 
@@ -48,7 +49,7 @@ static int las_print_qopt(const struct qdisc_util *qu, FILE *f,
 {
 	(void)qu;
 	(void)f;
-	return tc_print_opts(las_opts, TCA_LAS_MAX, opt);
+	return tc_print_opts(las_opts, opt);
 }
 
 static int las_print_xstats(const struct qdisc_util *qu, FILE *f,

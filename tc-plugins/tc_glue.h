@@ -4,9 +4,9 @@
  * (distributions ship no header), and the parsing and printing they share.
  *
  * The functions and the layout of struct qdisc_util are the same in iproute2
- * 6.1, 6.15 and 7.3. Later ones only say const struct qdisc_util, as is done
- * here, and the return types of some functions changed: take none but
- * addattr_nest()'s. A qdisc_util must be writable, tc links it into its list.
+ * 6.1, 6.15 and 7.3; only the const of struct qdisc_util, as it is here, is
+ * newer than 6.1. What the print functions return has changed in the past: do
+ * not use it. A qdisc_util must be writable, tc links it into its list.
  *
  * Numbers are read here, not by tc's get_size() and get_time(), which round:
  * an option is taken exactly as written or refused, and is printed so that it
@@ -15,7 +15,6 @@
 #ifndef _TC_GLUE_H
 #define _TC_GLUE_H
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include <strings.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/types.h>
 
 struct qdisc_util {
 	struct qdisc_util *next;
@@ -38,7 +38,7 @@ struct qdisc_util {
 	int (*print_copt)(const struct qdisc_util *qu, FILE *f,
 			  struct rtattr *opt);
 	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt,
-			 uint32_t block_idx, bool *p_has);
+			 __u32 block_idx, bool *p_has);
 };
 
 enum output_type {
@@ -56,12 +56,14 @@ struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
 int print_color_u64(enum output_type t, enum color_attr color, const char *key,
-		    const char *fmt, uint64_t value);
+		    const char *fmt, __u64 value);
 int print_color_string(enum output_type t, enum color_attr color,
 		       const char *key, const char *fmt, const char *value);
 void print_nl(void);
 
+#define TC_U32_MAX	0xffffffffU
 #define TC_GLUE_MSG_MAX	1024	/* of a request, as tc's own plugins have it */
+#define TC_GLUE_ATTRS	32	/* more than any qdisc has */
 
 enum tc_unit {
 	TC_UNIT_NONE,
@@ -86,18 +88,10 @@ struct tc_stat {
 	size_t size;
 };
 
-#define TC_STAT(type, field, line_, suffix_) {			\
-	.name = #field,						\
-	.suffix = (suffix_),					\
-	.line = (line_),					\
-	.offset = offsetof(type, field),			\
-	.size = sizeof(((type *)NULL)->field),			\
-}
-
 static const struct tc_suffix {
 	enum tc_unit unit;
 	const char *suffix;
-	uint32_t mul, div;
+	__u32 mul, div;
 } tc_suffixes[] = {
 	/* those of tc(8); what has none is bytes or microseconds there */
 	{ TC_UNIT_NONE, "", 1, 1 },
@@ -126,14 +120,13 @@ static const struct tc_suffix {
 
 static const struct tc_unit_text {
 	const char *what;	/* the value of an option is */
-	const char *whole;	/* and cannot be less than */
-	const char *typed;	/* and is written as */
+	const char *typed;	/* and how it is written */
 } tc_unit_texts[] = {
-	[TC_UNIT_NONE] = { "a number", "1", "0 to 4294967295" },
-	[TC_UNIT_BYTES] = { "a size", "a byte",
-			    "bytes or with b, k, m, g; 0 to 4294967295b" },
-	[TC_UNIT_MS] = { "a time", "a millisecond",
-			 "with s, ms, us; 0 to 4294967295ms" },
+	[TC_UNIT_NONE] = { "a whole number", "0 to 4294967295" },
+	[TC_UNIT_BYTES] = { "a size in whole bytes",
+			    "with b, k, m or g, without: b; 0 to 4294967295b" },
+	[TC_UNIT_MS] = { "a time in whole milliseconds",
+			 "with s, ms or us, without: us; 0 to 4294967295ms" },
 };
 
 /**
@@ -146,13 +139,12 @@ static const struct tc_unit_text {
  * Return: 0, or -1 after a message that names the option.
  */
 static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
-			     const char *arg, uint32_t *val)
+			     const char *arg, __u32 *val)
 {
-	const struct tc_unit_text *text = &tc_unit_texts[opt->unit];
 	const struct tc_suffix *s = NULL;
-	double typed, scaled;
-	uint64_t whole;
+	double typed, scaled, back;
 	unsigned int i;
+	__u64 whole;
 	char *end;
 
 	typed = strtod(arg, &end);
@@ -162,24 +154,22 @@ static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
 			s = &tc_suffixes[i];
 	}
 	scaled = s ? typed * s->mul / s->div : -1;
-	/* written so that NaN is refused */
-	if (!(scaled >= 0 && scaled < (double)UINT32_MAX + 0.5)) {
-		fprintf(stderr, "%s: %s: \"%s\" is not %s (%s)\n", kind,
-			opt->name, arg, text->what, text->typed);
-		return -1;
+	/* NaN is neither */
+	if (scaled >= 0 && scaled < TC_U32_MAX + 0.5) {
+		/*
+		 * Is there a whole number that is typed like this? Asked in
+		 * this direction, since 1.001 * 1000 is not quite 1001.
+		 */
+		whole = scaled + 0.5;
+		back = (double)(whole * s->div) / s->mul;
+		if (back == typed) {
+			*val = whole;
+			return 0;
+		}
 	}
-	/*
-	 * Is there a whole number that would have been typed like this? Asked
-	 * in this direction it survives that 1.001 * 1000 is not 1001.
-	 */
-	whole = scaled + 0.5;
-	if (whole > UINT32_MAX || (double)(whole * s->div) / s->mul != typed) {
-		fprintf(stderr, "%s: %s: \"%s\" is finer than %s\n", kind,
-			opt->name, arg, text->whole);
-		return -1;
-	}
-	*val = whole;
-	return 0;
+	fprintf(stderr, "%s: %s: \"%s\" is not %s (%s)\n", kind, opt->name, arg,
+		tc_unit_texts[opt->unit].what, tc_unit_texts[opt->unit].typed);
+	return -1;
 }
 
 /**
@@ -203,7 +193,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 	struct rtattr *nest = addattr_nest(n, TC_GLUE_MSG_MAX,
 					   TCA_OPTIONS | NLA_F_NESTED);
 	const struct tc_opt *o;
-	uint32_t val;
+	__u32 val;
 
 	for (; argc > 0; argc -= 2, argv += 2) {
 		if (!strcmp(*argv, "help")) {
@@ -232,10 +222,10 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 }
 
 /* Print in text "NAME VALUE ", so that it can be typed again. */
-static inline void tc_print_opt(const struct tc_opt *opt, uint32_t val)
+static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 {
 	const char *suffix = "";
-	uint32_t shown = val;
+	__u32 shown = val;
 	char text[80];
 
 	if (opt->unit == TC_UNIT_BYTES) {
@@ -251,8 +241,7 @@ static inline void tc_print_opt(const struct tc_opt *opt, uint32_t val)
 		suffix = val % 1000 ? "ms" : "s";
 		shown = val % 1000 ? val : val / 1000;
 	}
-	snprintf(text, sizeof(text), "%s %" PRIu32 "%s ", opt->name, shown,
-		 suffix);
+	snprintf(text, sizeof(text), "%s %u%s ", opt->name, shown, suffix);
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
 	print_color_u64(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
 }
@@ -260,20 +249,19 @@ static inline void tc_print_opt(const struct tc_opt *opt, uint32_t val)
 /**
  * tc_print_opts - print the options of a qdisc
  * @opts: the options there are, up to one without name
- * @max: the highest attribute
  * @nest: TCA_OPTIONS, may be NULL
  *
  * Return: what print_qopt is to return.
  */
-static inline int tc_print_opts(const struct tc_opt *opts, int max,
+static inline int tc_print_opts(const struct tc_opt *opts,
 				struct rtattr *nest)
 {
-	struct rtattr *tb[max + 1];
-	uint32_t val;
+	struct rtattr *tb[TC_GLUE_ATTRS];
+	__u32 val;
 
 	if (!nest)
 		return 0;
-	parse_rtattr(tb, max, RTA_DATA(nest), RTA_PAYLOAD(nest));
+	parse_rtattr(tb, TC_GLUE_ATTRS - 1, RTA_DATA(nest), RTA_PAYLOAD(nest));
 	for (; opts->name; opts++) {
 		if (!tb[opts->attr] || RTA_PAYLOAD(tb[opts->attr]) < sizeof(val))
 			continue;
@@ -297,8 +285,8 @@ static inline int tc_print_stats(const struct tc_stat *stats,
 				 struct rtattr *xstats)
 {
 	unsigned int line = 0;
-	uint64_t val;
-	uint32_t v32;
+	__u64 val;
+	__u32 v32;
 	char text[80];
 	char *from;
 
@@ -314,9 +302,9 @@ static inline int tc_print_stats(const struct tc_stat *stats,
 		}
 		if (line && line != stats->line)
 			print_nl();
-		snprintf(text, sizeof(text), "%s %s %" PRIu64 "%s",
-			 line == stats->line ? "" : " ", stats->name, val,
-			 stats->suffix);
+		snprintf(text, sizeof(text), "%s %s %llu%s",
+			 line == stats->line ? "" : " ", stats->name,
+			 (unsigned long long)val, stats->suffix);
 		line = stats->line;
 		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
 		print_color_u64(PRINT_JSON, COLOR_NONE, stats->name, NULL, val);
