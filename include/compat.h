@@ -7,15 +7,13 @@
 #ifndef _SF_COMPAT_H
 #define _SF_COMPAT_H
 
+#include <linux/module.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
-/*
- * Kernels that have the macro ask for "net-sch-KIND"; older ones ask for the
- * module by its name, sch_KIND, and need no alias.
- */
+/* Kernels without it ask for the module by its name, sch_KIND. */
 #ifndef MODULE_ALIAS_NET_SCH
-#define MODULE_ALIAS_NET_SCH(id)
+#define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
 #endif
 
 #endif

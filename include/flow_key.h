@@ -6,7 +6,7 @@
  * EtherType keeps the two families apart. Packets without ports (ICMP, all
  * fragments of a datagram) are one flow per protocol and pair of addresses,
  * packets that are not IP one flow per EtherType. In a tunnel that the flow
- * dissector can look into, the inner flow counts.
+ * dissector can look into, the inner flow counts and the tunnel does not.
  */
 #ifndef _SF_FLOW_KEY_H
 #define _SF_FLOW_KEY_H
@@ -31,7 +31,11 @@ struct sf_flow_key {
 	};
 };
 
-/* The key of @skb, all bytes defined */
+/**
+ * sf_flow_key_read - find out which flow a packet belongs to
+ * @skb: the packet, its network header set
+ * @key: where the key goes; every byte of it is defined
+ */
 static inline void sf_flow_key_read(const struct sk_buff *skb,
 				    struct sf_flow_key *key)
 {
@@ -60,6 +64,7 @@ static inline void sf_flow_key_read(const struct sk_buff *skb,
 	}
 }
 
+/* sf_flow_key_equal - whether two keys are the same flow's */
 static inline bool sf_flow_key_equal(const struct sf_flow_key *a,
 				     const struct sf_flow_key *b)
 {
@@ -68,7 +73,11 @@ static inline bool sf_flow_key_equal(const struct sf_flow_key *a,
 		 (a->word[4] ^ b->word[4]));
 }
 
-/* Keyed, so that nobody outside can choose flows that meet in one set */
+/**
+ * sf_flow_key_hash - hash a key
+ * @key: the key
+ * @secret: random, so that nobody outside can choose flows that meet in one set
+ */
 static inline u32 sf_flow_key_hash(const struct sf_flow_key *key,
 				   const hsiphash_key_t *secret)
 {

@@ -23,32 +23,41 @@
 
 #define SF_WAYS		8
 
-/* What each kind's record begins with */
+/* What each kind's record begins with; a search reads the first 64 bytes. */
 struct sf_flow {
 	struct sf_flow_key key;
-	struct sk_buff	*head;		/* the packets of the flow in order of */
-	struct sk_buff	*tail;		/* arrival, linked by next and prev */
 	u64		attained;	/* bytes served or waiting */
 	u32		qlen;		/* packets */
+	u32		arrived;	/* jiffies at the last arrival */
+	struct sk_buff	*head;		/* the packets in order of arrival, */
+	struct sk_buff	*tail;		/* linked by next and prev */
 	u32		backlog;	/* bytes */
-	u32		seen;		/* jiffies at the last arrival */
 };
 
 struct sf_table {
-	u32		*tag;		/* a hash for each record, 0: unused */
-	void		*record;
+	u32		*tags;		/* a hash for each record, 0: unused */
+	void		*records;
 	size_t		record_size;	/* bytes; a struct sf_flow comes first */
 	u32		set_mask;
 	u32		idle;		/* jiffies */
 	hsiphash_key_t	secret;
+	/* what a dump reads */
 	u32		used;		/* records that hold a flow */
-	u64		seen;		/* times a flow was given a record */
+	u64		assigned;	/* times a flow was given a record */
 	u64		evictions;	/* times another had to go for that */
 };
 
+/* Count in a field that a dump reads without the qdisc's lock. */
+#define sf_count(field, n)			\
+	do {					\
+		typeof(field) *__f = &(field);	\
+						\
+		WRITE_ONCE(*__f, *__f + (n));	\
+	} while (0)
+
 static inline struct sf_flow *sf_table_at(const struct sf_table *t, u32 i)
 {
-	return t->record + i * t->record_size;
+	return t->records + i * t->record_size;
 }
 
 /**
@@ -65,27 +74,30 @@ static inline int sf_table_init(struct sf_table *t, u32 flows,
 	t->record_size = record_size;
 	t->set_mask = flows / SF_WAYS - 1;
 	get_random_bytes(&t->secret, sizeof(t->secret));
-	t->tag = kvcalloc(flows, sizeof(*t->tag), GFP_KERNEL);
-	t->record = kvcalloc(flows, record_size, GFP_KERNEL);
-	return t->tag && t->record ? 0 : -ENOMEM;
+	t->tags = kvcalloc(flows, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
+	t->records = kvcalloc(flows, record_size, GFP_KERNEL_ACCOUNT);
+	return t->tags && t->records ? 0 : -ENOMEM;
 }
 
-static inline u32 sf_table_size(const struct sf_table *t)
-{
-	return (t->set_mask + 1) * SF_WAYS;
-}
-
+/* sf_table_free - free the records; the table may never have got any */
 static inline void sf_table_free(struct sf_table *t)
 {
-	kvfree(t->record);
-	kvfree(t->tag);
+	kvfree(t->records);
+	kvfree(t->tags);
 }
 
-/* Forget all flows; none may hold packets. */
+/**
+ * sf_table_clear - forget all flows
+ * @t: the table, whose flows hold no packets; it may have no records, since a
+ *     qdisc is reset even if its init has failed
+ */
 static inline void sf_table_clear(struct sf_table *t)
 {
-	memset(t->tag, 0, sf_table_size(t) * sizeof(*t->tag));
-	t->used = 0;
+	size_t flows = ((size_t)t->set_mask + 1) * SF_WAYS;
+
+	if (t->tags)
+		memset(t->tags, 0, flows * sizeof(*t->tags));
+	WRITE_ONCE(t->used, 0);
 }
 
 /**
@@ -102,54 +114,50 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 {
 	u32 hash = sf_flow_key_hash(key, &t->secret) ?: 1;
 	u32 first = (hash & t->set_mask) * SF_WAYS;
-	u32 free = 0;
-	struct sf_flow *f, *best = NULL;
-	u32 i;
+	struct sf_flow *f, *victim = NULL;
+	u32 i, slot = first;
 
 	for (i = first; i < first + SF_WAYS; i++) {
-		if (t->tag[i] != hash)
+		if (t->tags[i] != hash)
 			continue;
 		f = sf_table_at(t, i);
 		if (!sf_flow_key_equal(&f->key, key))
 			continue;
-		if (unlikely(!f->qlen && now - f->seen > t->idle)) {
+		if (unlikely(!f->qlen && now - f->arrived > t->idle)) {
 			f->attained = 0;
-			t->seen++;
+			sf_count(t->assigned, 1);
 		}
-		f->seen = now;
+		f->arrived = now;
 		return f;
 	}
 
 	for (i = first; i < first + SF_WAYS; i++) {
 		f = sf_table_at(t, i);
-		if (!t->tag[i]) {
-			best = f;
-			free = i;
-			t->used++;
-			goto found;
+		if (!t->tags[i]) {
+			sf_count(t->used, 1);
+			goto take;
 		}
 		if (f->qlen)
 			continue;
-		if (now - f->seen > t->idle) {
-			best = f;
-			free = i;
-			goto found;
-		}
-		if (!best || f->attained < best->attained) {
-			best = f;
-			free = i;
+		if (now - f->arrived > t->idle)
+			goto take;
+		if (!victim || f->attained < victim->attained) {
+			victim = f;
+			slot = i;
 		}
 	}
-	if (!best)
+	if (!victim)
 		return NULL;
-	t->evictions++;
-found:
-	t->seen++;
-	t->tag[free] = hash;
-	best->key = *key;
-	best->attained = 0;
-	best->seen = now;
-	return best;
+	sf_count(t->evictions, 1);
+	f = victim;
+	i = slot;
+take:
+	sf_count(t->assigned, 1);
+	t->tags[i] = hash;
+	f->key = *key;
+	f->attained = 0;
+	f->arrived = now;
+	return f;
 }
 
 #endif

@@ -26,12 +26,15 @@
  *	     flow B: [3000]               flow B: [3000]
  *	     flow C: [90000] ... [97500]  flow A: [0][1500]
  *
- * Both are rbtrees of the flows that hold packets. Most of the time a flow whose
- * first or last packet changes stays where it is, and then nothing is moved.
+ * Both are rbtrees of the flows that hold packets. A flow whose first or last
+ * packet changes is moved only where it is no longer between its neighbours.
  *
  * The records of the flows, with packets or without, are in a table of fixed
  * size (flow_table.h). A packet for which it has no record joins the overflow
  * queue, which ranks behind all flows.
+ *
+ * All of this is under the root qdisc's lock, but for what a dump reads. No
+ * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained.
  */
 
 #include <linux/kernel.h>
@@ -40,6 +43,7 @@
 #include <linux/rbtree.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/stringify.h>
 #include <net/netlink.h>
 #include "compat.h"
 #include "flow_table.h"
@@ -70,10 +74,12 @@ struct las_sched {
 	struct rb_root_cached by_tail;	/* last packet, highest first */
 	u64		arrivals;	/* packets so far, to order equal ranks */
 	u32		memory;		/* truesize of what the flows hold */
+	u32		held;		/* packets that the flows hold */
 	struct las_options opt;
 	struct sf_table	table;
 	struct las_flow	overflow;
 
+	/* what a dump reads, like memory and the options */
 	u64		drop_limit;
 	u64		drop_memory;
 	u64		overflow_packets;
@@ -81,16 +87,18 @@ struct las_sched {
 	u32		memory_peak;
 };
 
-/* cb has room for 20 bytes, no more */
+/* Packed, since two u64 and a u32 just fit into what a qdisc has of skb->cb */
 struct las_skb_cb {
 	u64	rank;
 	u64	arrival;
 	u32	truesize;	/* as it was counted in las_sched.memory */
 } __packed __aligned(4);
 
+static_assert(sizeof(struct las_skb_cb) <= QDISC_CB_PRIV_LEN);
+static_assert(offsetof(struct las_flow, f) == 0);
+
 static struct las_skb_cb *las_cb(const struct sk_buff *skb)
 {
-	qdisc_cb_private_validate(skb, sizeof(struct las_skb_cb));
 	return (struct las_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
@@ -103,24 +111,26 @@ static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
 	return x->arrival < y->arrival;
 }
 
-static struct las_flow *las_of_head(const struct rb_node *node)
+static struct las_flow *las_flow_by_head(const struct rb_node *node)
 {
 	return rb_entry(node, struct las_flow, by_head);
 }
 
-static struct las_flow *las_of_tail(const struct rb_node *node)
+static struct las_flow *las_flow_by_tail(const struct rb_node *node)
 {
 	return rb_entry(node, struct las_flow, by_tail);
 }
 
 static bool las_head_less(struct rb_node *a, const struct rb_node *b)
 {
-	return las_before(las_of_head(a)->f.head, las_of_head(b)->f.head);
+	return las_before(las_flow_by_head(a)->f.head,
+			  las_flow_by_head(b)->f.head);
 }
 
 static bool las_tail_less(struct rb_node *a, const struct rb_node *b)
 {
-	return las_before(las_of_tail(b)->f.tail, las_of_tail(a)->f.tail);
+	return las_before(las_flow_by_tail(b)->f.tail,
+			  las_flow_by_tail(a)->f.tail);
 }
 
 /* The flow's first packet has changed: later than before, never earlier. */
@@ -164,12 +174,13 @@ static void las_append(struct Qdisc *sch, struct las_flow *flow,
 		f->tail = skb;
 		rb_add_cached(&flow->by_head, &q->by_head, las_head_less);
 		rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
-		q->flows_queued++;
+		sf_count(q->flows_queued, 1);
 	}
 	f->qlen++;
 	f->backlog += qdisc_pkt_len(skb);
-	q->memory += las_cb(skb)->truesize;
-	sch->q.qlen++;
+	q->held++;
+	sf_count(q->memory, las_cb(skb)->truesize);
+	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
 }
 
@@ -185,7 +196,7 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 		f->tail = NULL;
 		rb_erase_cached(&flow->by_head, &q->by_head);
 		rb_erase_cached(&flow->by_tail, &q->by_tail);
-		q->flows_queued--;
+		sf_count(q->flows_queued, -1);
 	} else if (skb == f->head) {
 		f->head = skb->next;
 		f->head->prev = NULL;
@@ -199,38 +210,36 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 	skb->prev = NULL;
 	f->qlen--;
 	f->backlog -= qdisc_pkt_len(skb);
-	q->memory -= las_cb(skb)->truesize;
-	sch->q.qlen--;
+	q->held--;
+	sf_count(q->memory, -las_cb(skb)->truesize);
+	sf_count(sch->q.qlen, -1);
 	qdisc_qstats_backlog_dec(sch, skb);
 }
 
-static bool las_over_limit(struct Qdisc *sch)
+/*
+ * Limits are on what the flows hold. qlen may be more: what has been peeked at,
+ * or has come back from the driver, perhaps in many segments, is counted there,
+ * but has left the flows and cannot be dropped.
+ */
+static bool las_over_limit(const struct las_sched *q)
 {
-	const struct las_sched *q = qdisc_priv(sch);
-
-	return sch->q.qlen > q->opt.limit || q->memory > q->opt.memory_limit;
+	return q->held > q->opt.limit || q->memory > q->opt.memory_limit;
 }
 
 /*
- * Take the packet at the end of the order off the queue and count it as
- * dropped. NULL if the flows hold none: what the parent has peeked at is in
- * qlen, but no longer here.
+ * Take the packet at the end of the order off the queue, which is over a limit
+ * and so holds one, and count it as dropped.
  */
 static struct sk_buff *las_drop_last(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct rb_node *node = rb_first_cached(&q->by_tail);
-	struct las_flow *flow;
-	struct sk_buff *skb;
+	struct las_flow *flow = las_flow_by_tail(rb_first_cached(&q->by_tail));
+	struct sk_buff *skb = flow->f.tail;
 
-	if (!node)
-		return NULL;
-	if (sch->q.qlen > q->opt.limit)
-		q->drop_limit++;
+	if (q->held > q->opt.limit)
+		sf_count(q->drop_limit, 1);
 	else
-		q->drop_memory++;
-	flow = las_of_tail(node);
-	skb = flow->f.tail;
+		sf_count(q->drop_memory, 1);
 	las_unlink(sch, flow, skb);
 	flow->f.attained -= qdisc_pkt_len(skb);
 	qdisc_qstats_drop(sch);
@@ -247,7 +256,7 @@ static struct las_flow *las_classify(struct las_sched *q,
 	f = sf_table_get(&q->table, &key, jiffies);
 	if (likely(f))
 		return container_of(f, struct las_flow, f);
-	q->overflow_packets++;
+	sf_count(q->overflow_packets, 1);
 	return &q->overflow;
 }
 
@@ -260,9 +269,9 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct las_flow *flow;
 	struct sk_buff *last;
 
-	/* Else it might push out all others and then itself */
+	/* It would push out all others and still not fit. */
 	if (unlikely(skb->truesize > q->opt.memory_limit)) {
-		q->drop_memory++;
+		sf_count(q->drop_memory, 1);
 		return qdisc_drop(skb, sch, to_free);
 	}
 
@@ -274,7 +283,8 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	flow->f.attained += qdisc_pkt_len(skb);
 	las_append(sch, flow, skb);
 
-	while (unlikely(las_over_limit(sch))) {
+	/* Once for limit; for memory_limit, as often as small ones fit in it */
+	while (unlikely(las_over_limit(q))) {
 		last = las_drop_last(sch);
 		if (last == skb) {
 			ret = NET_XMIT_DROP;
@@ -285,14 +295,22 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		__qdisc_drop(last, to_free);
 	}
 	if (q->memory > q->memory_peak)
-		q->memory_peak = q->memory;
+		WRITE_ONCE(q->memory_peak, q->memory);
+	if (likely(!dropped))
+		return ret;
+
 	/*
 	 * The parent counts the newcomer by what we return, the others have to
-	 * be taken back. At least one packet is still here, so that it will not
-	 * take the class for empty.
+	 * be taken back. If the newcomer has replaced all others, some ancestor
+	 * might see an empty class for a moment and put it to sleep: then tell
+	 * of the difference only.
 	 */
-	if (dropped)
-		qdisc_tree_reduce_backlog(sch, dropped, dropped_bytes);
+	if (sch->q.qlen == 1 && ret == NET_XMIT_SUCCESS) {
+		dropped--;
+		dropped_bytes -= qdisc_pkt_len(skb);
+		ret = NET_XMIT_CN;
+	}
+	qdisc_tree_reduce_backlog(sch, dropped, dropped_bytes);
 	return ret;
 }
 
@@ -305,7 +323,7 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 
 	if (!node)
 		return NULL;
-	flow = las_of_head(node);
+	flow = las_flow_by_head(node);
 	skb = flow->f.head;
 	las_unlink(sch, flow, skb);
 	qdisc_bstats_update(sch, skb);
@@ -316,18 +334,22 @@ static void las_reset(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct rb_node *node;
-	struct las_flow *flow;
-	struct sk_buff *skb;
+	struct sf_flow *f;
 
 	while ((node = rb_first_cached(&q->by_head))) {
-		flow = las_of_head(node);
-		skb = flow->f.head;
-		las_unlink(sch, flow, skb);
-		rtnl_kfree_skbs(skb, skb);
+		rb_erase_cached(node, &q->by_head);
+		f = &las_flow_by_head(node)->f;
+		rtnl_kfree_skbs(f->head, f->tail);
+		f->head = NULL;
+		f->tail = NULL;
+		f->qlen = 0;
+		f->backlog = 0;
 	}
-	/* Not there yet when init has failed */
-	if (q->table.tag)
-		sf_table_clear(&q->table);
+	q->by_tail = RB_ROOT_CACHED;
+	q->held = 0;
+	WRITE_ONCE(q->memory, 0);
+	WRITE_ONCE(q->flows_queued, 0);
+	sf_table_clear(&q->table);
 }
 
 static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
@@ -353,7 +375,8 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 		if (opt->limit < TC_LAS_LIMIT_MIN ||
 		    opt->limit > TC_LAS_LIMIT_MAX) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_LIMIT],
-					    "las: limit must be 1 to 1000000 packets");
+					    "las: limit must be " __stringify(TC_LAS_LIMIT_MIN)
+					    " to " __stringify(TC_LAS_LIMIT_MAX) " packets");
 			return -EINVAL;
 		}
 	}
@@ -362,7 +385,8 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 		if (opt->memory_limit < TC_LAS_MEMORY_MIN ||
 		    opt->memory_limit > TC_LAS_MEMORY_MAX) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_MEMORY_LIMIT],
-					    "las: memory_limit must be 4096 to 2147483647 bytes");
+					    "las: memory_limit must be " __stringify(TC_LAS_MEMORY_MIN)
+					    " to " __stringify(TC_LAS_MEMORY_MAX) " bytes");
 			return -EINVAL;
 		}
 	}
@@ -372,7 +396,9 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 		    opt->flows > TC_LAS_FLOWS_MAX ||
 		    !is_power_of_2(opt->flows)) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FLOWS],
-					    "las: flows must be a power of two, 8 to 1048576");
+					    "las: flows must be a power of two, "
+					    __stringify(TC_LAS_FLOWS_MIN)
+					    " to " __stringify(TC_LAS_FLOWS_MAX));
 			return -EINVAL;
 		}
 	}
@@ -381,14 +407,15 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 		if (opt->idle < TC_LAS_IDLE_MIN ||
 		    opt->idle > TC_LAS_IDLE_MAX) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_IDLE],
-					    "las: idle must be 1 to 86400000 ms");
+					    "las: idle must be " __stringify(TC_LAS_IDLE_MIN)
+					    " to " __stringify(TC_LAS_IDLE_MAX) " ms");
 			return -EINVAL;
 		}
 	}
 	return 0;
 }
 
-static void las_set(struct las_sched *q, const struct las_options *opt)
+static void las_apply_options(struct las_sched *q, const struct las_options *opt)
 {
 	WRITE_ONCE(q->opt.limit, opt->limit);
 	WRITE_ONCE(q->opt.memory_limit, opt->memory_limit);
@@ -416,8 +443,9 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 	}
 
 	sch_tree_lock(sch);
-	las_set(q, &opt);
-	while (las_over_limit(sch) && (skb = las_drop_last(sch))) {
+	las_apply_options(q, &opt);
+	while (las_over_limit(q)) {
+		skb = las_drop_last(sch);
 		dropped++;
 		dropped_bytes += qdisc_pkt_len(skb);
 		rtnl_kfree_skbs(skb, skb);
@@ -447,8 +475,8 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		if (err)
 			return err;
 	}
-	las_set(q, &opt);
-	/* On failure the core calls las_destroy() */
+	las_apply_options(q, &opt);
+	/* On failure the core calls las_destroy(), if not las_reset() too */
 	return sf_table_init(&q->table, opt.flows, sizeof(struct las_flow));
 }
 
@@ -480,21 +508,18 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct tc_las_xstats st;
-
-	sch_tree_lock(sch);
-	st = (struct tc_las_xstats) {
-		.drop_limit	= q->drop_limit,
-		.drop_memory	= q->drop_memory,
-		.flows_seen	= q->table.seen,
-		.evictions	= q->table.evictions,
-		.overflow	= q->overflow_packets,
-		.flows_queued	= q->flows_queued,
-		.records	= q->table.used,
-		.memory		= q->memory,
-		.memory_peak	= q->memory_peak,
+	struct tc_las_xstats st = {
+		.drop_limit	= READ_ONCE(q->drop_limit),
+		.drop_memory	= READ_ONCE(q->drop_memory),
+		.flows_seen	= READ_ONCE(q->table.assigned),
+		.evictions	= READ_ONCE(q->table.evictions),
+		.overflow	= READ_ONCE(q->overflow_packets),
+		.flows_queued	= READ_ONCE(q->flows_queued),
+		.records	= READ_ONCE(q->table.used),
+		.memory		= READ_ONCE(q->memory),
+		.memory_peak	= READ_ONCE(q->memory_peak),
 	};
-	sch_tree_unlock(sch);
+
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -516,7 +541,6 @@ MODULE_ALIAS_NET_SCH("las");
 
 static int __init las_module_init(void)
 {
-	BUILD_BUG_ON(offsetof(struct las_flow, f));
 	return register_qdisc(&las_qdisc_ops);
 }
 

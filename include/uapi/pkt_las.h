@@ -15,7 +15,7 @@
 #define TC_LAS_LIMIT_MIN	1
 #define TC_LAS_LIMIT_MAX	1000000
 #define TC_LAS_MEMORY_MIN	4096
-#define TC_LAS_MEMORY_MAX	0x7fffffff
+#define TC_LAS_MEMORY_MAX	2147483647
 #define TC_LAS_FLOWS_MIN	8
 #define TC_LAS_FLOWS_MAX	1048576
 #define TC_LAS_IDLE_MIN		1
@@ -23,7 +23,7 @@
 
 enum {
 	TCA_LAS_UNSPEC,
-	TCA_LAS_LIMIT,		/* u32, packets in the queue */
+	TCA_LAS_LIMIT,		/* u32, packets (skbs) in the queue */
 	TCA_LAS_MEMORY_LIMIT,	/* u32, bytes of skb truesize in the queue */
 	TCA_LAS_FLOWS,		/* u32, flow records, a power of two; fixed
 				 * once the qdisc exists
@@ -38,15 +38,26 @@ enum {
 
 /* TCA_STATS_APP. Fields are only ever appended: readers take what is there. */
 struct tc_las_xstats {
-	__u64	drop_limit;	/* packets dropped because of limit */
-	__u64	drop_memory;	/* packets dropped because of memory_limit */
-	__u64	flows_seen;	/* times a flow was given a record */
-	__u64	evictions;	/* records taken from a flow to serve another */
-	__u64	overflow;	/* packets that found no record to use and
-				 * joined the overflow queue, which ranks last
+	__u64	drop_limit;	/* packets dropped because of limit, also
+				 * when it was lowered
 				 */
-	__u32	flows_queued;	/* flows that hold packets now */
-	__u32	records;	/* flow records in use now */
+	__u64	drop_memory;	/* the same for memory_limit */
+	__u64	flows_seen;	/* times a flow began: it was given a record,
+				 * or came back after idle
+				 */
+	__u64	evictions;	/* flows forgotten before idle had passed,
+				 * to make room for another
+				 */
+	__u64	overflow;	/* packets sent to the overflow queue, which
+				 * ranks last, for want of a record
+				 */
+	__u32	flows_queued;	/* flows that hold packets now, the overflow
+				 * queue being one
+				 */
+	__u32	records;	/* records that hold a flow; one silent for
+				 * longer than idle counts until its record
+				 * is used again
+				 */
 	__u32	memory;		/* bytes of skb truesize queued now */
 	__u32	memory_peak;	/* the most it has been */
 };
