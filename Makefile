@@ -17,7 +17,9 @@ SEED	?= 1
 
 KINDS	:= las
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
-KVER	= $(shell $(MAKE) -s -C "$(KDIR)" kernelrelease)
+# Debian's "make kernelrelease" does not say what uname -r will
+KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+		"$(KDIR)/include/generated/utsrelease.h")
 MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
 PYTHON	:= PYTHONPATH=selftests PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 

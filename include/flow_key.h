@@ -31,22 +31,31 @@ struct sf_flow_key {
 	};
 };
 
+/* The flags byte of a TCP header */
+#define SF_TCP_FLAGS_OFFSET	13
+#define SF_TCP_SYN		0x02
+
 /**
  * sf_flow_key_read - find out which flow a packet belongs to
  * @skb: the packet, its network header set
  * @key: where the key goes; every byte of it is defined
+ *
+ * Return: whether the packet opens a TCP connection (SYN, SYN-ACK), and so a
+ * new flow, though the addresses and ports may have been used before.
  */
-static inline void sf_flow_key_read(const struct sk_buff *skb,
+static inline bool sf_flow_key_read(const struct sk_buff *skb,
 				    struct sf_flow_key *key)
 {
 	struct flow_keys fk;
+	const u8 *flags;
+	u8 buf;
 
 	BUILD_BUG_ON(sizeof(*key) != sizeof(key->word));
 	memset(key, 0, sizeof(*key));
 
 	if (!skb_flow_dissect_flow_keys(skb, &fk, 0)) {
 		key->ethertype = skb_protocol(skb, true);
-		return;
+		return false;
 	}
 
 	key->ethertype = fk.basic.n_proto;
@@ -62,6 +71,13 @@ static inline void sf_flow_key_read(const struct sk_buff *skb,
 		memcpy(key->dst, &fk.addrs.v6addrs.dst, sizeof(key->dst));
 		break;
 	}
+
+	if (key->proto != IPPROTO_TCP ||
+	    fk.control.flags & FLOW_DIS_IS_FRAGMENT)
+		return false;
+	flags = skb_header_pointer(skb, fk.control.thoff + SF_TCP_FLAGS_OFFSET,
+				   sizeof(buf), &buf);
+	return flags && *flags & SF_TCP_SYN;
 }
 
 /* sf_flow_key_equal - whether two keys are the same flow's */

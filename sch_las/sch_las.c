@@ -251,13 +251,18 @@ static struct las_flow *las_classify(struct las_sched *q,
 {
 	struct sf_flow_key key;
 	struct sf_flow *f;
+	bool begins;
 
-	sf_flow_key_read(skb, &key);
+	begins = sf_flow_key_read(skb, &key);
 	f = sf_table_get(&q->table, &key, jiffies);
-	if (likely(f))
-		return container_of(f, struct las_flow, f);
-	sf_count(q->overflow_packets, 1);
-	return &q->overflow;
+	if (unlikely(!f)) {
+		sf_count(q->overflow_packets, 1);
+		return &q->overflow;
+	}
+	/* A port used again soon: the new flow does not inherit. */
+	if (begins && !f->qlen)
+		f->attained = 0;
+	return container_of(f, struct las_flow, f);
 }
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,

@@ -3,12 +3,14 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .root import VMError, kernel_version, locked, make_root, packages, run_in_namespace
+from .root import VMError, in_namespace, kernel_version, locked, logged, make_root, need, packages
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
@@ -24,14 +26,13 @@ mount -t overlay overlay -o lowerdir=/mnt/lower,upperdir=/mnt/here/upper,workdir
 	/mnt/merged
 mount -t proc proc /mnt/merged/proc
 cd /mnt/merged
-run() {
-	chroot . /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		make -C /build/shortfirst -j"$(nproc)" KDIR="/lib/modules/$3/build" "$4"
-}
-run "$1" "$2" "$3" all
-run "$1" "$2" "$3" install
-run "$1" "$2" "$3" testtools
+shift 2
+exec chroot . /usr/bin/env -i -C /build/shortfirst HOME=/root LC_ALL=C.UTF-8 \
+	PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
+
+
+_MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _feeds_make(name: str) -> bool:
 
 
 def _digest(root: Path, names: list[str]) -> str:
-    state = hashlib.sha256((str(root) + _SCRIPT).encode())
+    state = hashlib.sha256((str(root) + _SCRIPT + _MAKE).encode())
     for name in names:
         path = CHECKOUT / name
         data = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
@@ -84,8 +85,20 @@ def _digest(root: Path, names: list[str]) -> str:
     return state.hexdigest()
 
 
+def _overlay(root: Path, home: Path, names: list[str], command: list[str]) -> list[str]:
+    """Put the named sources into a new overlay in `home`; the command line to use there."""
+    for part in ("upper", "work"):
+        shutil.rmtree(home / part, ignore_errors=True)
+        (home / part).mkdir(parents=True)
+    for name in names:
+        target = home / "upper" / INSIDE / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(CHECKOUT / name, target, follow_symlinks=False)
+    return ["sh", "-c", _SCRIPT, "overlay", str(root), str(home), *command]
+
+
 def prepare(kernel: str) -> Built:
-    """Root made, tree built and installed in it for this kernel generation; fast if nothing changed."""
+    """Make the root, build the tree and install it there; fast if nothing has changed."""
     root = make_root(kernel)
     built = Built(kernel, kernel_version(root), root, CHECKOUT / "build" / kernel)
     stamp = built.home / "stamp"
@@ -94,26 +107,33 @@ def prepare(kernel: str) -> Built:
         digest = _digest(root, names)
         if stamp.is_file() and stamp.read_text() == digest:
             return built
-        print(f"building for {built.version} ...", flush=True)
+        print(f"building for {built.version} ...", file=sys.stderr)
         stamp.unlink(missing_ok=True)
-        for part in ("upper", "work"):
-            shutil.rmtree(built.home / part, ignore_errors=True)
-            (built.home / part).mkdir()
-        for name in names:
-            target = built.upper / INSIDE / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(CHECKOUT / name, target, follow_symlinks=False)
-        command = ["sh", "-c", _SCRIPT, "build", str(root), str(built.home), built.version]
-        run_in_namespace("the build", command, built.home / "build.log")
+        make = ["sh", "-c", _MAKE, "make", f"KDIR=/lib/modules/{built.version}/build"]
+        logged("the build", _overlay(root, built.home, names, make), built.home / "build.log")
+        if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
+            raise VMError(f"make install and depmod put nothing in /lib/modules/{built.version}")
         stamp.write_text(digest)
     return built
+
+
+def chroot(kernel: str, command: list[str]) -> int:
+    """Run a command in the root, in a fresh copy of the checkout; `KDIR` is set for make."""
+    root = make_root(kernel)
+    home = CHECKOUT / "build" / kernel / "chroot"
+    kdir = f"KDIR=/lib/modules/{kernel_version(root)}/build"
+    with locked(home.with_name("chroot.lock")):
+        return in_namespace(_overlay(root, home, sources(), ["env", kdir, *command]))
 
 
 def versions(built: Built) -> dict[str, str]:
     """Versions of everything a result may depend on."""
     installed = packages(built.root)
-    names = [f"linux-image-{built.version}", "iproute2", "libc6", "gcc"]
-    result = {name: installed.get(name, "not installed") for name in names}
-    shown = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True)
+    names = [f"linux-image-{built.version}", "iproute2", "libc6"]
+    names += [name for name in installed if re.fullmatch(r"gcc-\d+", name)]
+    result = {name: installed[name]["Version"] for name in names}
+    shown = subprocess.run(
+        [need("qemu-system-x86_64"), "--version"], capture_output=True, text=True
+    )
     result["qemu (host)"] = shown.stdout.split("\n")[0].removeprefix("QEMU emulator version ")
     return result

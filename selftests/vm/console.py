@@ -5,7 +5,7 @@ import re
 
 # A kernel message starts with its time stamp. It need not start the line: user space may have
 # left a line unfinished. Without a stamp the text is a program's and says nothing about the kernel.
-_STAMP = r"\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])? "
+_STAMP = r"\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])?\s"
 _TROUBLE = re.compile(
     _STAMP
     + r"""(?:
@@ -20,7 +20,7 @@ _TROUBLE = re.compile(
       | unregister_netdevice:\ waiting\ for\s
       | \d+\ new\ suspected\ memory\ leaks
     )
-    | .*:\ [0-9a-f]{4}\ \[\#\d+\]               # any other fatal exception, "divide error: 0000 [#1]"
+    | .*:\ [0-9a-f]{4}\ \[\#\d+\]               # any other exception, "divide error: 0000 [#1]"
     | ------------\[\ cut\ here\ \]
     )""",
     re.VERBOSE,

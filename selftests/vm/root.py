@@ -5,14 +5,17 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
 # A snapshot of sid is past its Valid-Until soon after it was taken.
-_EXTRA = {"sid": ["--aptopt=Acquire::Check-Valid-Until \"false\""]}
+_EXTRA = {"sid": ['--aptopt=Acquire::Check-Valid-Until "false"']}
 _PACKAGES = (
     "linux-image-cloud-amd64 linux-headers-cloud-amd64 iproute2 busybox-static dash build-essential"
     " ethtool procps kmod python3 python3-pytest python3-scapy tcpdump libnl-3-dev"
@@ -26,8 +29,7 @@ _LEFT_OUT = [
     "/usr/share/locale/*",
     "/etc/kernel/postinst.d/initramfs-tools",
 ]
-# Private mounts and processes: whatever becomes of this program, they end with it.
-NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+_NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 
 
 class VMError(Exception):
@@ -57,20 +59,29 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def run_in_namespace(what: str, command: list[str], log: Path) -> None:
-    """Run a command with mounts of its own; its output goes to `log`, and is shown if it fails."""
+def in_namespace(command: list[str], out: IO[bytes] | None = None) -> int:
+    """Run a command with mounts and processes of its own, which end with this program."""
     if os.geteuid() != 0:
-        raise VMError(f"{what} needs root: run this as root")
+        raise VMError("this mounts and changes root, so run it as root")
+    process = subprocess.Popen(
+        # unshare would survive the death of this program; setpriv sees to that.
+        ["setpriv", "--pdeathsig", "KILL", "--", *_NAMESPACE, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT if out else None,
+    )
+    try:
+        return process.wait()
+    finally:
+        process.kill()  # after an interrupt; takes everything in the namespace along
+        process.wait()
+
+
+def logged(what: str, command: list[str], log: Path) -> None:
+    """Run a command as above; its output goes to `log`, and the end of it is shown on failure."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "wb") as out:
-        process = subprocess.Popen(
-            NAMESPACE + command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        )
-        try:
-            status = process.wait()
-        finally:
-            process.kill()  # after an interrupt; takes everything in the namespace along
-            process.wait()
+        status = in_namespace(command, out)
     if status != 0:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
         raise VMError(f"{what} failed (status {status}), the end of {log}:\n{tail}")
@@ -94,12 +105,13 @@ def make_root(kernel: str) -> Path:
     with locked(home.with_suffix(".lock")):
         if root.is_dir():
             return root
-        print(f"making the {suite} root (about a minute, once) ...", flush=True)
+        print(f"making the {suite} root (about a minute, once) ...", file=sys.stderr)
         shutil.rmtree(home, ignore_errors=True)
+        home.mkdir()
         made = home / "root.tmp"
         target = [suite, str(made)] + ([mirror] if mirror else [])
         try:
-            run_in_namespace("mmdebstrap", command + target, home.with_suffix(".log"))
+            logged("mmdebstrap", command + target, home.with_suffix(".log"))
             made.rename(root)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
@@ -114,13 +126,11 @@ def kernel_version(root: Path) -> str:
     return found[0]
 
 
-def packages(root: Path) -> dict[str, str]:
-    """Installed packages and their versions, from dpkg's own list."""
+def packages(root: Path) -> dict[str, dict[str, str]]:
+    """The installed packages by name, as dpkg describes them (the first line of each field)."""
     result = {}
     for entry in (root / "var/lib/dpkg/status").read_text().split("\n\n"):
-        fields = dict(
-            line.split(": ", 1) for line in entry.splitlines() if ": " in line and line[0] != " "
-        )
+        fields = dict(re.findall(r"^([\w-]+): (.*)$", entry, re.MULTILINE))
         if fields.get("Status", "").endswith(" installed"):
-            result[fields["Package"]] = fields["Version"]
+            result[fields["Package"]] = fields
     return result

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Write initramfs archives: the same input gives the same bytes."""
+
+import fnmatch
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import shlex
+import stat
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from .build import CHECKOUT, INSIDE, Built, sources
+from .root import VMError, locked, packages
+
+# What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
+DEFAULT_MODULES = (
+    "veth dummy ifb sch_htb sch_netem sch_fq_codel sch_cake sch_fq sch_sfq sch_hhf sch_prio sch_tbf"
+    " tcp_bbr"
+).split()
+
+# The packages that functional guests get, with what they depend on; not compilers and the like.
+_GUEST_PACKAGES = (
+    "base-files base-passwd bash bsdutils busybox-static coreutils dash diffutils ethtool findutils"
+    " grep gzip hostname iproute2 kmod libc-bin libnl-3-dev libnl-route-3-dev mawk mount"
+    " ncurses-base ncurses-bin procps python3 python3-pytest python3-scapy sed tar tcpdump"
+    " util-linux"
+).split()
+_NOT_NEEDED = {"debconf", "dpkg", "init-system-helpers", "libc6-dev", "perl-base"}
+_PROGRAMS = (
+    "usr/bin/busybox usr/bin/dash usr/bin/ip usr/bin/ss usr/sbin/ethtool usr/sbin/sysctl"
+    " usr/sbin/tc"
+).split()  # the virtual guests'
+_NOT_MADE = (".cmd", ".mod", ".mod.c", ".o", ".order", ".symvers")  # by-products of make
+_PRUNED = """
+    boot dev/* proc/* sys/* etc/apt var/cache var/lib var/log usr/games usr/include usr/src
+    usr/lib/*/*.a usr/lib/*/*.o usr/lib/*/gconv usr/lib/modules/* usr/lib/python3*/test
+    usr/lib/python3*/ensurepip usr/lib/python3*/lib2to3 usr/lib/python3*/pydoc_data usr/lib/udev
+    usr/share/doc usr/share/info usr/share/locale usr/share/man usr/share/perl* usr/share/zoneinfo
+""".split()
+_KERNEL_PARTS = (
+    r"kernel/(?:(?:net|crypto|lib|arch/.*/crypto|drivers/net/netdevsim)/.*|drivers/net/[^/]*)"
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    mode: int
+    data: bytes | Path = b""  # content, or the file to read it from; a link's target
+    mtime: int = 0
+
+    def read(self) -> bytes:
+        return self.data.read_bytes() if isinstance(self.data, Path) else self.data
+
+
+Tree = dict[str, Node]  # by path, without the leading slash
+
+
+def file(data: bytes | Path, mode: int = 0o644) -> Node:
+    return Node(stat.S_IFREG | mode, data)
+
+
+def link(target: str) -> Node:
+    return Node(stat.S_IFLNK | 0o777, os.fsencode(target))
+
+
+def node_of(path: Path, mtime: bool = False) -> Node:
+    info = path.lstat()
+    when = int(info.st_mtime) if mtime else 0
+    if stat.S_ISLNK(info.st_mode):
+        return Node(info.st_mode, os.fsencode(os.readlink(path)), when)
+    return Node(info.st_mode, path if stat.S_ISREG(info.st_mode) else b"", when)
+
+
+def scan(top: Path, skip: Callable[[str], bool], mtime: bool = False) -> Tree:
+    """Directories, files and links under `top`, by their path relative to it."""
+    tree: Tree = {}
+    for where, dirs, names in os.walk(top):
+        prefix = os.path.relpath(where, top) + "/" if where != str(top) else ""
+        for name in dirs + names:
+            path = Path(where, name)
+            kind = stat.S_IFMT(path.lstat().st_mode)
+            if kind in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK) and not skip(prefix + name):
+                tree[prefix + name] = node_of(path, mtime)
+        dirs[:] = [name for name in dirs if prefix + name in tree]
+    return tree
+
+
+def write(tree: Tree, out: BinaryIO) -> None:
+    """Append a newc archive: sorted, owned by root, numbered in order. The kernel takes several."""
+    full = dict(tree)
+    for path in tree:
+        for parent in list(Path(path).parents)[:-1]:
+            full.setdefault(str(parent), Node(stat.S_IFDIR | 0o755))
+    for number, path in enumerate([*sorted(full), "TRAILER!!!"], 1):
+        node = full.get(path, Node(0))
+        data, name = node.read(), os.fsencode(path) + b"\0"
+        fields = (number, node.mode, 0, 0, 1, node.mtime, len(data), 0, 0, 0, 0, len(name), 0)
+        header = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+        out.write(header + bytes(-len(header) % 4) + data + bytes(-len(data) % 4))
+
+
+def _foreign(root: Path) -> set[str]:
+    """The files of the packages that guests do not get."""
+    installed, keep, queue = packages(root), set(_NOT_NEEDED), list(_GUEST_PACKAGES)
+    provided = {}
+    for name, fields in installed.items():
+        for other in fields.get("Provides", "").split(","):
+            provided[other.split("(")[0].strip()] = name
+    while queue:
+        name = queue.pop()
+        name = name if name in installed else provided.get(name, name)
+        if name in installed and name not in keep:
+            keep.add(name)
+            needs = ",".join(installed[name].get(key, "") for key in ("Depends", "Pre-Depends"))
+            queue += [re.split(r"[ (:]", need.strip())[0] for need in re.split("[,|]", needs)]
+    keep -= _NOT_NEEDED
+    lists: dict[bool, set[str]] = {False: set(), True: set()}
+    for path in (root / "var/lib/dpkg/info").glob("*.list"):
+        owned = path.read_text().replace("\n/", "\n").split("\n")
+        merged = (f"usr/{n}" if re.match("(bin|sbin|lib|lib64)/", n) else n for n in owned)
+        lists[path.name.removesuffix(".list").split(":")[0] in keep].update(merged)
+    return lists[False] - lists[True]
+
+
+def _base(root: Path, version: str) -> Path:
+    """The archive of the root as functional guests see it; kept beside the root."""
+    recipe = Path(__file__).read_text()
+    path = root.parent / f"base-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.cpio"
+    with locked(root.parent / "base.lock"):
+        if not path.exists():
+            # Times are kept: Python would compile everything anew, were a source's time changed.
+            pruned = re.compile("|".join(map(fnmatch.translate, _PRUNED)))
+            foreign = _foreign(root)
+            tree = scan(root, lambda n: n in foreign or bool(pruned.match(n)), mtime=True)
+            _add_applets(tree, root)
+            modules = root / "usr/lib/modules" / version
+            dependencies = module_dependencies(modules)
+            for module in dependencies:
+                if re.fullmatch(_KERNEL_PARTS, module):
+                    for name in closure(dependencies, module):
+                        tree[f"usr/lib/modules/{version}/{name}"] = node_of(modules / name)
+            for index in modules.glob("modules.*"):
+                tree[f"usr/lib/modules/{version}/{index.name}"] = node_of(index)
+            partial = path.with_suffix(".tmp")
+            with open(partial, "wb") as out:
+                write(tree, out)
+            for old in root.parent.glob("base-*.cpio"):
+                old.unlink()
+            partial.rename(path)
+    return path
+
+
+def module_dependencies(modules: Path) -> dict[str, list[str]]:
+    """modules.dep: each module's file and the files it needs, the last of them first to load."""
+    lines = (modules / "modules.dep").read_text().splitlines()
+    return {name: needs.split() for name, needs in (line.split(":", 1) for line in lines)}
+
+
+def closure(dependencies: dict[str, list[str]], module: str) -> list[str]:
+    return [*reversed(dependencies[module]), module]
+
+
+def module_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1].split(".ko", 1)[0].replace("-", "_")
+
+
+def _modules_dir(built: Built) -> Path:
+    """Where modules.dep is: installing the tree's modules has written a new one."""
+    installed = built.upper / "usr/lib/modules" / built.version
+    stock = built.root / "usr/lib/modules" / built.version
+    return installed if (installed / "modules.dep").exists() else stock
+
+
+def load_list(built: Built, modules: list[str] | None) -> list[str]:
+    """Files below /lib/modules/VERSION to load, in order: those named (None: the default ones
+    that exist) and all our own, each after what it needs."""
+    directory = _modules_dir(built)
+    dependencies = module_dependencies(directory)
+    by_name = {module_name(path): path for path in dependencies}
+    builtin = (built.root / "usr/lib/modules" / built.version / "modules.builtin").read_text()
+    have = {module_name(path) for path in builtin.split()}
+    order: dict[str, None] = {}
+    for name in DEFAULT_MODULES if modules is None else modules:
+        path = by_name.get(name.replace("-", "_"))
+        if path:
+            order.update(dict.fromkeys(closure(dependencies, path)))
+        elif modules is not None and name.replace("-", "_") not in have:
+            raise VMError(f"kernel {built.version} has no module {name}")
+    for path in sorted(dependencies):
+        if path.startswith("updates/") and module_name(path).startswith("sch_"):
+            order.update(dict.fromkeys(closure(dependencies, path)))
+    return list(order)
+
+
+def _needed(data: bytes) -> list[str]:
+    """The sonames an ELF file asks for (64-bit little-endian), its interpreter's file included."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return []
+    offset, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
+    segments = [struct.unpack_from("<IIQQQQQQ", data, offset + i * size) for i in range(count)]
+    dynamic: list[tuple[int, int]] = []
+    result = []
+    for kind, _, start, _, _, length, _, _ in segments:
+        if kind == 2:  # PT_DYNAMIC
+            dynamic = list(struct.iter_unpack("<qQ", data[start : start + length]))
+        elif kind == 3:  # PT_INTERP
+            result.append(os.path.basename(data[start : start + length].rstrip(b"\0").decode()))
+    strings = next((value for tag, value in dynamic if tag == 5), 0)  # DT_STRTAB, an address
+    for kind, _, start, address, _, length, _, _ in segments:
+        if kind == 1 and address <= strings < address + length:  # PT_LOAD
+            strings += start - address
+            break
+    for tag, value in dynamic:
+        if tag == 1:  # DT_NEEDED
+            begin = strings + value
+            result.append(data[begin : data.index(b"\0", begin)].decode())
+    return result
+
+
+def _add_libraries(tree: Tree, root: Path) -> None:
+    places = [*sorted((root / "usr/lib").glob("*-linux-gnu")), root / "usr/lib", root / "usr/lib64"]
+    queue = list(tree)
+    while queue:
+        node = tree[queue.pop()]
+        if not stat.S_ISREG(node.mode):
+            continue
+        for name in _needed(node.read()):
+            source = next((place / name for place in places if (place / name).exists()), None)
+            if not source:
+                raise VMError(f"library {name} is not in the root")
+            # The interpreter must be where programs look for it; there the linker finds the rest.
+            target = f"usr/lib64/{name}" if name.startswith("ld-") else f"usr/lib/{name}"
+            if target not in tree:
+                tree[target] = file(_inside(root, source), 0o755)
+                queue.append(target)
+
+
+def _inside(root: Path, path: Path) -> Path:
+    """Follow a link as it would be followed with `root` as the root directory."""
+    while path.is_symlink():
+        target = os.readlink(path)
+        path = root / target.lstrip("/") if target.startswith("/") else path.parent / target
+    return path
+
+
+def _add_applets(tree: Tree, root: Path) -> None:
+    """Busybox under the names of all commands that are not there otherwise."""
+    listed = subprocess.run([root / "usr/bin/busybox", "--list"], capture_output=True, text=True)
+    have = {name.rsplit("/", 1)[-1] for name in tree if name.startswith(("usr/bin/", "usr/sbin/"))}
+    for applet in set(listed.stdout.split()) - have:
+        tree[f"usr/bin/{applet}"] = link("busybox")
+
+
+def _virtual(built: Built, loaded: list[str]) -> Tree:
+    """Only what an experiment uses: a small archive boots faster and there is less to differ."""
+    root, upper = built.root, built.upper
+    tree: Tree = {path: link(f"usr/{path}") for path in ("bin", "sbin", "lib", "lib64")}
+    for name in _PROGRAMS:
+        tree[name] = file(_inside(root, root / name), 0o755)
+    tree["usr/bin/sh"] = link("dash")
+    _add_applets(tree, root)
+    for top in (root, upper):
+        for pattern in ("usr/lib/tc", "usr/lib/*/tc", "usr/share/iproute2", "etc/iproute2"):
+            for where in top.glob(pattern):
+                prefix = where.relative_to(top)
+                # Of tc's plugins only ours: the stock ones want libraries of their own.
+                unwanted = ".so" if top == root else "/"
+                for name, node in scan(where, lambda n, end=unwanted: n.endswith(end)).items():
+                    tree[f"{prefix}/{name}"] = node
+    for module in loaded:
+        tree[f"usr/lib/modules/{built.version}/{module}"] = file(_module(built, module))
+    return tree
+
+
+def _module(built: Built, name: str) -> bytes:
+    """A module's content, unpacked: busybox's insmod takes no compressed ones."""
+    below = Path("usr/lib/modules") / built.version / name
+    found = built.upper / below
+    data = (found if found.exists() else built.root / below).read_bytes()
+    if name.endswith(".xz"):
+        return lzma.decompress(data)
+    return gzip.decompress(data) if name.endswith(".gz") else data
+
+
+def _tests(built: Built, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Node]]:
+    """lab/ and selftests/: the sources as they are now, and the programs and modules made."""
+    listed = set(sources())
+    for name in listed:
+        if name.startswith(("lab/", "selftests/")) and wanted(name):
+            yield f"{INSIDE}/{name}", node_of(CHECKOUT / name)
+    for top in ("lab", "selftests"):
+        for name, node in scan(built.upper / INSIDE / top, lambda name: False).items():
+            path, made = f"{top}/{name}", not name.endswith(_NOT_MADE)
+            if stat.S_ISREG(node.mode) and made and path not in listed and wanted(path):
+                yield f"{INSIDE}/{path}", node
+
+
+def make(
+    out: BinaryIO,
+    built: Built,
+    mode: str,
+    config: dict[str, str],
+    args: list[str],
+    modules: list[str] | None,
+    files: Tree,
+) -> None:
+    """Write the whole initramfs of one guest."""
+    virtual = mode == "virtual"
+    loaded = load_list(built, modules) if virtual or modules else []
+    if virtual:
+        tree = _virtual(built, loaded)
+        tree.update(_tests(built, lambda name: bool(re.fullmatch(r"lab/[^.]*(\.sh)?", name))))
+    else:
+        base = _base(built.root, built.version)
+        with open(base, "rb") as archive:
+            while piece := archive.read(1 << 20):
+                out.write(piece)
+        tree = scan(built.upper, lambda name: name == INSIDE)
+        tree.update(_tests(built, lambda name: True))
+    tree.update(files)
+    if virtual:
+        _add_libraries(tree, built.root)
+    tree["init"] = file(Path(__file__).with_name("init"), 0o755)
+    shell = [f"{name}={shlex.quote(value)}\n" for name, value in config.items()]
+    shell.append("modules=" + shlex.quote(" ".join(loaded)) + "\n")
+    shell.append("set -- " + " ".join(map(shlex.quote, args)) + "\n")
+    tree["sf/config"] = file("".join(shell).encode())
+    write(tree, out)
