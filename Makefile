@@ -49,8 +49,8 @@ uninstall:
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 sparse:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 C=2 CF=-D__CHECK_ENDIAN__ \
-		KCFLAGS=-Werror modules
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 C=2 \
+		CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror modules
 
 clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean

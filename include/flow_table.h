@@ -106,7 +106,8 @@ static inline void sf_table_clear(struct sf_table *t)
  * @key: the flow
  * @now: jiffies
  *
- * Return: the record, or NULL if all records of its set hold packets.
+ * Return: the record, whose time of arrival is the caller's to update, or NULL
+ * if all records of the set hold packets.
  */
 static inline struct sf_flow *sf_table_get(struct sf_table *t,
 					   const struct sf_flow_key *key,
@@ -127,7 +128,6 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 			f->attained = 0;
 			sf_count(t->assigned, 1);
 		}
-		f->arrived = now;
 		return f;
 	}
 

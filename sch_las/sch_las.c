@@ -33,12 +33,30 @@
  * size (flow_table.h). A packet for which it has no record joins the overflow
  * queue, which ranks behind all flows.
  *
+ * Two additions keep old flows from starving; `plain` is without them.
+ *
+ * - fair: flows that have attained more than this are not told apart any more.
+ *   They rank behind all others and share what those leave fairly, by start-time
+ *   fair queueing (Goyal, Vin, Cheng 1996): a packet's rank is the later of the
+ *   virtual time, which is the rank of the one served last, and the end of the
+ *   flow's previous packet. So the order and the drops remain those of one
+ *   queue, and drops hit the longest of the long flows.
+ *
+ *	rank: 0 ........ attained ........ fair ... virtual time ... overflow
+ *	      short flows, least first          long flows, in turn
+ *
+ * - forgive: what a flow has attained leaks at this rate while it has no packets
+ *   here. A call or a game stays near 0 however long it lasts, and what has been
+ *   a bulk transfer is a short flow again some seconds after.
+ *
  * All of this is under the root qdisc's lock, but for what a dump reads. No
  * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained.
  */
 
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/rbtree.h>
 #include <linux/rtnetlink.h>
@@ -53,6 +71,17 @@
 #define LAS_DEFAULT_MEMORY	(32 << 20)	/* bytes */
 #define LAS_DEFAULT_FLOWS	8192
 #define LAS_DEFAULT_IDLE	60000		/* ms */
+#define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
+#define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
+
+/*
+ * A long flow attains no more than this beyond fair, so that it comes back soon,
+ * and no less, so that one faster than forgive does not change sides each time
+ * its queue is empty.
+ */
+#define LAS_FAIR_MARGIN		(64 << 10)	/* bytes */
+
+#define LAS_LEAK_SHIFT		16
 
 #define LAS_RANK_OVERFLOW	U64_MAX
 
@@ -60,6 +89,9 @@ struct las_flow {
 	struct sf_flow	f;
 	struct rb_node	by_head;	/* valid while the flow has packets */
 	struct rb_node	by_tail;
+	u64		finish;		/* of a long flow: its last packet's
+					 * end in virtual time
+					 */
 };
 
 struct las_options {
@@ -67,12 +99,17 @@ struct las_options {
 	u32	memory_limit;
 	u32	flows;
 	u32	idle;			/* ms */
+	u32	fair;			/* bytes */
+	u32	forgive;		/* bytes per second */
 };
 
 struct las_sched {
 	struct rb_root_cached by_head;	/* first packet, lowest first */
 	struct rb_root_cached by_tail;	/* last packet, highest first */
 	u64		arrivals;	/* packets so far, to order equal ranks */
+	u64		fair_from;	/* ranks from here on are virtual time */
+	u64		virtual_time;
+	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
 	u32		memory;		/* truesize of what the flows hold */
 	u32		held;		/* packets that the flows hold */
 	struct las_options opt;
@@ -241,7 +278,10 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 	else
 		sf_count(q->drop_memory, 1);
 	las_unlink(sch, flow, skb);
-	flow->f.attained -= qdisc_pkt_len(skb);
+	/* Less is left if the flow was forgiven or is at the margin. */
+	flow->f.attained -= min_t(u64, flow->f.attained, qdisc_pkt_len(skb));
+	if (las_cb(skb)->rank >= q->fair_from)
+		flow->finish -= qdisc_pkt_len(skb);
 	qdisc_qstats_drop(sch);
 	return skb;
 }
@@ -250,19 +290,53 @@ static struct las_flow *las_classify(struct las_sched *q,
 				     const struct sk_buff *skb)
 {
 	struct sf_flow_key key;
+	u32 now = jiffies;
 	struct sf_flow *f;
 	bool begins;
+	u64 leak;
 
 	begins = sf_flow_key_read(skb, &key);
-	f = sf_table_get(&q->table, &key, jiffies);
+	f = sf_table_get(&q->table, &key, now);
 	if (unlikely(!f)) {
 		sf_count(q->overflow_packets, 1);
 		return &q->overflow;
 	}
-	/* A port used again soon: the new flow does not inherit. */
-	if (begins && !f->qlen)
-		f->attained = 0;
+	if (!f->qlen) {
+		leak = (now - f->arrived) * q->leak >> LAS_LEAK_SHIFT;
+		f->attained -= min(f->attained, leak);
+		/* A port used again soon: the new flow does not inherit. */
+		if (begins)
+			f->attained = 0;
+	}
+	f->arrived = now;
 	return container_of(f, struct las_flow, f);
+}
+
+/* Rank @skb, and count it as attained by its flow. */
+static void las_rank(struct las_sched *q, struct las_flow *flow,
+		     struct sk_buff *skb)
+{
+	struct las_skb_cb *last = flow->f.tail ? las_cb(flow->f.tail) : NULL;
+	u32 len = qdisc_pkt_len(skb);
+	struct sf_flow *f = &flow->f;
+	u64 rank = f->attained;
+
+	f->attained += len;
+	if (unlikely(flow == &q->overflow)) {
+		rank = LAS_RANK_OVERFLOW;
+	} else if (rank >= q->fair_from ||
+		   (last && last->rank >= q->fair_from)) {
+		f->attained = min(f->attained, q->fair_from + LAS_FAIR_MARGIN);
+		rank = max3(q->fair_from, q->virtual_time, flow->finish);
+		flow->finish = rank + len;
+	}
+	/* Drops, or a change of options, must not put it before the others. */
+	if (last)
+		rank = max(rank, last->rank);
+
+	las_cb(skb)->rank = rank;
+	las_cb(skb)->arrival = q->arrivals++;
+	las_cb(skb)->truesize = skb->truesize;
 }
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -281,11 +355,7 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	flow = las_classify(q, skb);
-	las_cb(skb)->rank = flow == &q->overflow ? LAS_RANK_OVERFLOW :
-						   flow->f.attained;
-	las_cb(skb)->arrival = q->arrivals++;
-	las_cb(skb)->truesize = skb->truesize;
-	flow->f.attained += qdisc_pkt_len(skb);
+	las_rank(q, flow, skb);
 	las_append(sch, flow, skb);
 
 	/* Once for limit; for memory_limit, as often as small ones fit in it */
@@ -330,6 +400,8 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 		return NULL;
 	flow = las_flow_by_head(node);
 	skb = flow->f.head;
+	if (las_cb(skb)->rank >= q->fair_from && flow != &q->overflow)
+		q->virtual_time = las_cb(skb)->rank;
 	las_unlink(sch, flow, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -362,6 +434,8 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_MEMORY_LIMIT]	= { .type = NLA_U32 },
 	[TCA_LAS_FLOWS]		= { .type = NLA_U32 },
 	[TCA_LAS_IDLE]		= { .type = NLA_U32 },
+	[TCA_LAS_FAIR]		= { .type = NLA_U32 },
+	[TCA_LAS_FORGIVE]	= { .type = NLA_U32 },
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
@@ -417,6 +491,26 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 			return -EINVAL;
 		}
 	}
+	if (tb[TCA_LAS_FAIR]) {
+		opt->fair = nla_get_u32(tb[TCA_LAS_FAIR]);
+		if (opt->fair && (opt->fair < TC_LAS_FAIR_MIN ||
+				  opt->fair > TC_LAS_FAIR_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FAIR],
+					    "las: fair must be 0 or "
+					    __stringify(TC_LAS_FAIR_MIN) " to "
+					    __stringify(TC_LAS_FAIR_MAX) " bytes");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_LAS_FORGIVE]) {
+		opt->forgive = nla_get_u32(tb[TCA_LAS_FORGIVE]);
+		if (opt->forgive > TC_LAS_FORGIVE_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FORGIVE],
+					    "las: forgive must be 0 to "
+					    __stringify(TC_LAS_FORGIVE_MAX) " bytes per second");
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
@@ -426,7 +520,11 @@ static void las_apply_options(struct las_sched *q, const struct las_options *opt
 	WRITE_ONCE(q->opt.memory_limit, opt->memory_limit);
 	WRITE_ONCE(q->opt.flows, opt->flows);
 	WRITE_ONCE(q->opt.idle, opt->idle);
+	WRITE_ONCE(q->opt.fair, opt->fair);
+	WRITE_ONCE(q->opt.forgive, opt->forgive);
 	q->table.idle = msecs_to_jiffies(opt->idle);
+	q->fair_from = opt->fair ?: LAS_RANK_OVERFLOW;
+	q->leak = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 }
 
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
@@ -470,6 +568,8 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		.memory_limit	= LAS_DEFAULT_MEMORY,
 		.flows		= LAS_DEFAULT_FLOWS,
 		.idle		= LAS_DEFAULT_IDLE,
+		.fair		= LAS_DEFAULT_FAIR,
+		.forgive	= LAS_DEFAULT_FORGIVE,
 	};
 	int err;
 
@@ -503,7 +603,9 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_LAS_MEMORY_LIMIT,
 			READ_ONCE(q->opt.memory_limit)) ||
 	    nla_put_u32(skb, TCA_LAS_FLOWS, READ_ONCE(q->opt.flows)) ||
-	    nla_put_u32(skb, TCA_LAS_IDLE, READ_ONCE(q->opt.idle))) {
+	    nla_put_u32(skb, TCA_LAS_IDLE, READ_ONCE(q->opt.idle)) ||
+	    nla_put_u32(skb, TCA_LAS_FAIR, READ_ONCE(q->opt.fair)) ||
+	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive))) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

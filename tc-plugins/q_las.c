@@ -10,6 +10,8 @@ static const struct tc_opt las_opts[] = {
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_LAS_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_LAS_IDLE },
+	{ "fair", "fair", TC_UNIT_BYTES, TCA_LAS_FAIR },
+	{ "forgive", "forgive", TC_UNIT_RATE, TCA_LAS_FORGIVE },
 	{}
 };
 
@@ -34,14 +36,32 @@ static void las_explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
-		"               [ flows NUMBER ] [ idle TIME ]\n");
+		"               [ flows NUMBER ] [ idle TIME ]\n"
+		"               [ fair BYTES ] [ forgive RATE ] [ plain ]\n");
 }
 
 static int las_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
 			  struct nlmsghdr *n, const char *dev)
 {
+	static const char * const plain[] = { "fair", "0", "forgive", "0" };
+	const int more = sizeof(plain) / sizeof(*plain);
+	char **words = calloc(argc + 1, more * sizeof(*words));
+	int i, count = 0, ret;
+
 	(void)dev;
-	return tc_parse_opts(qu->id, las_opts, las_explain, argc, argv, n);
+	if (!words)
+		return -1;
+	for (i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "plain")) {
+			words[count++] = argv[i];
+		} else {
+			memcpy(words + count, plain, sizeof(plain));
+			count += more;
+		}
+	}
+	ret = tc_parse_opts(qu->id, las_opts, las_explain, count, words, n);
+	free(words);
+	return ret;
 }
 
 static int las_print_qopt(const struct qdisc_util *qu, FILE *f,

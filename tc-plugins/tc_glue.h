@@ -69,6 +69,7 @@ enum tc_unit {
 	TC_UNIT_NONE,
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
+	TC_UNIT_RATE,		/* bytes per second */
 };
 
 /* An option whose value is a u32 attribute */
@@ -93,7 +94,7 @@ static const struct tc_suffix {
 	const char *suffix;
 	__u32 mul, div;
 } tc_suffixes[] = {
-	/* those of tc(8); what has none is bytes or microseconds there */
+	/* those of tc(8); what has none is bytes, microseconds or bits there */
 	{ TC_UNIT_NONE, "", 1, 1 },
 	{ TC_UNIT_BYTES, "", 1, 1 },
 	{ TC_UNIT_BYTES, "b", 1, 1 },
@@ -116,6 +117,14 @@ static const struct tc_suffix {
 	{ TC_UNIT_MS, "s", 1000, 1 },
 	{ TC_UNIT_MS, "sec", 1000, 1 },
 	{ TC_UNIT_MS, "secs", 1000, 1 },
+	{ TC_UNIT_RATE, "", 1, 8 },
+	{ TC_UNIT_RATE, "bit", 1, 8 },
+	{ TC_UNIT_RATE, "kbit", 1000, 8 },
+	{ TC_UNIT_RATE, "mbit", 1000000, 8 },
+	{ TC_UNIT_RATE, "gbit", 1000000000, 8 },
+	{ TC_UNIT_RATE, "bps", 1, 1 },
+	{ TC_UNIT_RATE, "kbps", 1000, 1 },
+	{ TC_UNIT_RATE, "mbps", 1000000, 1 },
 };
 
 static const struct tc_unit_text {
@@ -127,6 +136,8 @@ static const struct tc_unit_text {
 			    "with b, k, m or g, without: b; 0 to 4294967295b" },
 	[TC_UNIT_MS] = { "a time in whole milliseconds",
 			 "with s, ms or us, without: us; 0 to 4294967295ms" },
+	[TC_UNIT_RATE] = { "a rate of whole bytes per second",
+			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
 };
 
 /**
@@ -225,7 +236,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 {
 	const char *suffix = "";
-	__u32 shown = val;
+	__u64 shown = val;
 	char text[80];
 
 	if (opt->unit == TC_UNIT_BYTES) {
@@ -240,8 +251,19 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 	} else if (opt->unit == TC_UNIT_MS) {
 		suffix = val % 1000 ? "ms" : "s";
 		shown = val % 1000 ? val : val / 1000;
+	} else if (opt->unit == TC_UNIT_RATE) {
+		shown = val * 8ULL;
+		suffix = "bit";
+		if (shown && !(shown % 1000000)) {
+			shown /= 1000000;
+			suffix = "Mbit";
+		} else if (shown && !(shown % 1000)) {
+			shown /= 1000;
+			suffix = "Kbit";
+		}
 	}
-	snprintf(text, sizeof(text), "%s %u%s ", opt->name, shown, suffix);
+	snprintf(text, sizeof(text), "%s %llu%s ", opt->name,
+		 (unsigned long long)shown, suffix);
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
 	print_color_u64(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
 }

@@ -20,6 +20,9 @@
 #define TC_LAS_FLOWS_MAX	1048576
 #define TC_LAS_IDLE_MIN		1
 #define TC_LAS_IDLE_MAX		86400000
+#define TC_LAS_FAIR_MIN		16384
+#define TC_LAS_FAIR_MAX		2147483647
+#define TC_LAS_FORGIVE_MAX	2147483647
 
 enum {
 	TCA_LAS_UNSPEC,
@@ -30,6 +33,12 @@ enum {
 				 */
 	TCA_LAS_IDLE,		/* u32, ms; a flow silent for longer is
 				 * forgotten
+				 */
+	TCA_LAS_FAIR,		/* u32, bytes; flows that have attained more
+				 * share what is left fairly; 0: never
+				 */
+	TCA_LAS_FORGIVE,	/* u32, bytes per second taken off what a flow
+				 * has attained while it has no packets queued
 				 */
 	__TCA_LAS_MAX
 };
