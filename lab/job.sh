@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # One run of flows through one qdisc, inside a virtual machine:
-#   job.sh QDISC FLOWGEN-OPTION...
-# QDISC is one word, with commas for blanks: "pfifo,limit,100". What was
-# measured goes to the second serial port: flowgen's CSV, then a line of JSON.
+#   job.sh "KIND OPTION..." FLOWGEN-OPTION...
+# What was measured goes to the second serial port: flowgen's list of flows,
+# then a line of JSON from tc.
 set -eu
 
 here=${0%/*}
-# shellcheck disable=SC2034,SC2086 # for net.sh; split at the commas
-QDISC=$(IFS=,; set -- $1; IFS=' '; echo "$*")
+# shellcheck disable=SC2034 # for net.sh
+QDISC=$1
 shift
 . "$here/net.sh"
 

@@ -464,8 +464,9 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 		if (opt->memory_limit < TC_LAS_MEMORY_MIN ||
 		    opt->memory_limit > TC_LAS_MEMORY_MAX) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_MEMORY_LIMIT],
-					    "las: memory_limit must be " __stringify(TC_LAS_MEMORY_MIN)
-					    " to " __stringify(TC_LAS_MEMORY_MAX) " bytes");
+					    "las: memory_limit must be "
+					    __stringify(TC_LAS_MEMORY_MIN) " to "
+					    __stringify(TC_LAS_MEMORY_MAX) " bytes");
 			return -EINVAL;
 		}
 	}
