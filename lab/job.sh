@@ -15,5 +15,5 @@ shift
 
 exec 3>/dev/ttyS1
 net_up
-"$here/flowgen" --snd snd --rcv rcv --addr 10.0.2.1 --out /dev/ttyS1 "$@"
+"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 "$@"
 net_stats

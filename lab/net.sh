@@ -8,7 +8,8 @@
 #   netem RTT/2 -->             HTB $RATE -->         <-- netem RTT/2
 #                                 leaf 10: $QDISC
 #
-# Data flow from snd to rcv. Only the router's egress to rcv is a bottleneck.
+# rcv connects to snd and downloads: data flow from snd to rcv. Only the router's
+# egress to rcv is a bottleneck.
 
 RATE=${RATE:-10mbit}
 RTT_MS=${RTT_MS:-6}
@@ -59,8 +60,11 @@ net_up() {
 	tc -n snd qdisc add dev snd0 root netem delay "$half" limit 1000000
 	tc -n rcv qdisc add dev rcv0 root netem delay "$half" limit 1000000
 	tc -n rtr qdisc add dev rtr1 root handle 1: htb default 1
+	# A link sends one packet at a time. By default HTB lets two pass at once
+	# after each idle moment, so that the empty link of the floor would be
+	# faster than any link is.
 	tc -n rtr class add dev rtr1 parent 1: classid 1:1 htb \
-		rate "$RATE" quantum 1514
+		rate "$RATE" quantum 1514 burst 100 cburst 100
 	# shellcheck disable=SC2086 # the kind and its options
 	tc -n rtr qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
 }

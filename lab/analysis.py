@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What flowgen and tc measured: reading it, the table, and the picture.
+
+Sizes are in packets of 1448 payload bytes, times in ms.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+PAYLOAD = 1448
+WIRE_BITS = 1500 * 8
+HEADER = "id,start_us,bytes,response_us,status"
+# Size classes: more than, up to
+CLASSES = {
+    "all": (0, np.inf),
+    "<=8": (0, 8),
+    "<=20": (0, 20),
+    "21-100": (20, 100),
+    ">100": (100, np.inf),
+}
+
+
+class DataError(Exception):
+    """Measured data that is incomplete or does not fit together."""
+
+
+@dataclass(frozen=True)
+class Link:
+    rate: float = 1e7  # bit/s
+    rtt: float = 6  # ms
+
+
+@dataclass(frozen=True)
+class Run:
+    """All flows of one run in order; a failed flow's response is NaN."""
+
+    name: str
+    start: np.ndarray
+    packets: np.ndarray
+    response: np.ndarray
+    status: list[str]
+    qdiscs: list[dict]  # tc -s -j qdisc show, of the bottleneck
+
+    @property
+    def failed(self) -> int:
+        return len(self.status) - self.status.count("ok")
+
+    @property
+    def drops(self) -> int:
+        """Packets dropped by the qdisc under test, the one with handle 10:."""
+        found = [q["drops"] for q in self.qdiscs if q.get("handle") == "10:"]
+        if len(found) != 1:
+            raise DataError(f"{self.name}: no statistics of the qdisc 10:")
+        return found[0]
+
+
+def parse_run(name: str, text: str) -> Run:
+    """What a job wrote to its data channel: flowgen's CSV with its trailer, then tc's JSON."""
+    lines = text.splitlines()
+    ends = [i for i, line in enumerate(lines) if line.startswith("#end ")]
+    if not lines or lines[0] != HEADER or not ends:
+        raise DataError(f"{name}: the list of flows is truncated")
+    words = lines[ends[0]].split()
+    rows = [line.split(",") for line in lines[1 : ends[0]]]
+    if (
+        words != ["#end", "flows", str(len(rows)), "failed", words[-1]]
+        or [row[0] for row in rows] != [str(i) for i in range(len(rows))]
+        or any(len(row) != 5 for row in rows)
+        or sum(row[4] != "ok" for row in rows) != int(words[-1])
+    ):
+        raise DataError(f"{name}: the list of flows does not add up to its last line")
+    try:
+        qdiscs = json.loads("".join(lines[ends[0] + 1 :]))
+    except ValueError:
+        raise DataError(f"{name}: the qdisc statistics are truncated") from None
+    return Run(
+        name,
+        np.array([float(row[1]) / 1000 for row in rows]),
+        np.array([float(row[2]) / PAYLOAD for row in rows]),
+        np.array([float(row[3]) / 1000 if row[4] == "ok" else np.nan for row in rows]),
+        [row[4] for row in rows],
+        qdiscs,
+    )
+
+
+def read_run(name: str, path: Path) -> Run:
+    return parse_run(name, path.read_text(errors="replace"))
+
+
+def slowdown(run: Run, link: Link) -> np.ndarray:
+    """Response time over what the size takes on the wire plus one round trip."""
+    return run.response / (run.packets * WIRE_BITS / link.rate * 1000 + link.rtt)
+
+
+def excess(run: Run, floor: Run, link: Link) -> float:
+    """What waiting adds to the mean slowdown, over the flows that ended in both runs."""
+    if not np.array_equal(run.packets, floor.packets):
+        raise DataError(f"{run.name} and {floor.name} have not had the same flows")
+    return float(np.nanmean(slowdown(run, link) - slowdown(floor, link)))
+
+
+def select(run: Run, size_class: str) -> np.ndarray:
+    """Response times of the finished flows of a size class."""
+    low, high = CLASSES[size_class]
+    keep = (run.packets > low) & (run.packets <= high) & ~np.isnan(run.response)
+    return run.response[keep]
+
+
+def _format(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([row[0].ljust(widths[0]), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str:
+    """Response times by size class, then slowdown, excess, and losses; the floor comes last."""
+    times = [["response, ms"], [""]]
+    for label in CLASSES:
+        times[0] += [label, ""]
+        times[1] += ["mean", "p99"]
+    rest = [["", "slowdown", "excess", f"/ {against}", "drops", "failed", "max <=8"]]
+    reference = next((excess(r, floor, link) for r in runs if r.name == against), 0.0)
+    for run in [*runs, floor]:
+        cells = []
+        for label in CLASSES:
+            chosen = select(run, label)
+            values = (chosen.mean(), np.percentile(chosen, 99)) if chosen.size else ()
+            cells += [f"{v:.1f}" for v in values] or ["-", "-"]
+        times.append([run.name, *cells])
+        more = excess(run, floor, link)
+        small = select(run, "<=8")
+        rest.append(
+            [
+                run.name,
+                f"{np.nanmean(slowdown(run, link)):.3f}",
+                "-" if run is floor else f"{more:.3f}",
+                "-" if run is floor or not reference else f"{more / reference:.3f}",
+                str(run.drops),
+                str(run.failed),
+                f"{small.max():.1f}" if small.size else "-",
+            ]
+        )
+    return _format(times) + "\n" + _format(rest)
+
+
+def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, ...]:
+    """Per logarithmic bin of at least `least` flows: mean size, mean and p99 response.
+
+    Sizes are in whole packets here. Of less than 50 flows there is no 99th percentile to show.
+    """
+    done = ~np.isnan(run.response)
+    packets, response = np.ceil(run.packets[done]), run.response[done]
+    bins = np.floor(np.log10(packets) * per_decade)
+    groups = [bins == b for b in np.unique(bins) if np.sum(bins == b) >= least]
+    return (
+        np.array([packets[g].mean() for g in groups]),
+        np.array([response[g].mean() for g in groups]),
+        np.array([np.percentile(response[g], 99) if g.sum() >= 50 else np.nan for g in groups]),
+    )
+
+
+# Okabe and Ito's colours, distinct to colour-blind eyes
+COLOURS = ["#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00"]
+
+
+def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
+    """Response time against size, as `base`.svg and `base`.png; the same data, the same bytes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "shortfirst"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 5.5), layout="constrained")
+    for i, run in enumerate([*runs, floor]):
+        colour = "black" if run is floor else COLOURS[i % len(COLOURS)]
+        size, mean, p99 = binned(run)
+        style = {"linestyle": "--"} if run is floor else {"marker": "o^sDvP"[i % 6]}
+        axes.plot(size, mean, color=colour, markersize=4, label=run.name, **style)
+        axes.plot(size, p99, color=colour, linewidth=0.6, alpha=0.7)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="flow size, packets",
+        ylabel="response time, ms",
+        title=title,
+    )
+    axes.grid(alpha=0.3, which="major")
+    axes.legend(title="mean; thin: 99th percentile", frameon=False)
+    for suffix, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
+        figure.savefig(base.with_suffix(suffix), metadata=metadata, dpi=130)
+    plt.close(figure)
