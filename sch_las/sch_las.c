@@ -67,7 +67,7 @@
 #include "flow_table.h"
 #include "uapi/pkt_las.h"
 
-#define LAS_DEFAULT_LIMIT	400		/* packets */
+#define LAS_DEFAULT_LIMIT	1000		/* packets */
 #define LAS_DEFAULT_MEMORY	(32 << 20)	/* bytes */
 #define LAS_DEFAULT_FLOWS	8192
 #define LAS_DEFAULT_IDLE	60000		/* ms */
