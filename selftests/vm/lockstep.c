@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Atomic(pthread_cond_t *) waits_on;	/* NULL: the processor runs */
+static pthread_cond_t *_Atomic waits_on;	/* NULL: the processor runs */
 static atomic_int asleep = 1;			/* the same, to wait for */
 
 static void set_asleep(int yes)
