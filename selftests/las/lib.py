@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from las.model import Model, Packet
+from las.model import OVERFLOW, Model, Packet
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Ether
@@ -300,10 +300,14 @@ class Pair:
         self.gate.command(f"park {count}")
         self.model.park(count)
 
-    def change(self, limit: int | None = None, memory: int | None = None) -> None:
+    def change(
+        self, limit: int | None = None, memory: int | None = None, fair: int | None = None
+    ) -> None:
         options = f"limit {limit} " if limit else ""
-        self.gate.change(options + (f"memory_limit {memory}b" if memory else ""))
-        self.model.change(limit, memory)
+        options += f"memory_limit {memory}b " if memory else ""
+        options += f"fair {0 if fair == OVERFLOW else fair}b" if fair else ""
+        self.gate.change(options)
+        self.model.change(limit, memory, fair)
 
     def compare(self) -> None:
         """What the gate knows, cheap enough for every step."""
@@ -322,7 +326,7 @@ class Pair:
     def compare_statistics(self) -> None:
         """What only tc can tell."""
         model = self.model
-        ranks = {packet.flow if rank < 2**64 - 1 else None for rank, _, packet in model.order}
+        ranks = {packet.flow if rank < OVERFLOW else None for rank, _, packet in model.order}
         expected = {
             "qlen": model.qlen,
             "backlog": model.backlog,

@@ -152,9 +152,12 @@ class Model:
         self.replaced += bool(dropped) and self.qlen == 1 and self.waiting() == [packet]
         return packet not in dropped
 
-    def change(self, limit: int | None = None, memory_limit: int | None = None) -> None:
+    def change(
+        self, limit: int | None = None, memory_limit: int | None = None, fair: int | None = None
+    ) -> None:
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
+        self.fair = fair or self.fair
         self._trim()
 
     def park(self, count: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from las.lib import Flow, Gate, Pair, flow
+from las.model import OVERFLOW
 from las.test_random import HUGE_IDLE, play
 
 A, B, C = flow(0), flow(2), flow(4)
@@ -77,6 +78,18 @@ def test_random(gate: Callable[..., Gate], limit: int) -> None:
     pair = Pair(d0, limit, fair=FAIR)
     play(pair, random.Random(limit), [flow(n) for n in range(12)], 1500, 2 * limit)
     assert pair.model.virtual_time > FAIR and pair.model.drops > 50
+    pair.release()
+
+
+def test_random_changes(gate: Callable[..., Gate]) -> None:
+    """Packets that are ranked by different rules wait in one queue."""
+    rng = random.Random(9)
+    d0 = gate(f"limit 40 flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 40)
+    for _ in range(25):
+        pair.change(limit=rng.choice([10, 40, 80]), fair=rng.choice([OVERFLOW, FAIR, 4 * FAIR]))
+        pair.compare()
+        play(pair, rng, [flow(n) for n in range(8)], pair.sent + 50, 50)
     pair.release()
 
 
