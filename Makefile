@@ -34,6 +34,8 @@ plugins:
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
 	$(MAKE) -C lab flowgen
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
+		selftests/vm/lockstep.c -ldl
 
 install: all
 	install -d "$(MODDIR)"
@@ -57,7 +59,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab clean
-	rm -rf build
+	rm -rf build selftests/vm/lockstep.so
 
 setup:
 	@selftests/vm/host-setup

@@ -31,6 +31,7 @@ _VIRTUAL = [
     *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", "1", "-m", "512M", "-cpu", "Nehalem"),
 ]
 # Nobody attacks the guest, and without defences it simulates a third faster.
+_LOCKSTEP = "selftests/vm/lockstep.so"
 _VIRTUAL_KERNEL = "tsc=reliable tsc_early_khz=1000000 clocksource=tsc mitigations=off"
 
 
@@ -46,7 +47,9 @@ class Result:
 def _command(accel: list[str], kernel: Path, append: str) -> list[str]:
     # Should this program be killed, its guests go too.
     return [
-        *("setpriv", "--pdeathsig", "KILL", "--", need("qemu-system-x86_64")),
+        *("setpriv", "--pdeathsig", "KILL", "--"),
+        *(["env", f"LD_PRELOAD=./{Path(_LOCKSTEP).name}"] if "-icount" in accel else []),
+        need("qemu-system-x86_64"),
         *("-machine", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *accel,
         *("-kernel", str(kernel), "-initrd", "initramfs", "-append", append),
@@ -160,6 +163,8 @@ class Guest:
         append = f"{_KERNEL} sf.seed={self.seed}"
         if self.mode == "virtual":
             accel, append = [*_VIRTUAL, "-seed", str(self.seed)], f"{append} {_VIRTUAL_KERNEL}"
+            # Beside the run: the linker would split a path of its own at blanks and colons
+            shutil.copy(self.built.upper / INSIDE / _LOCKSTEP, self.directory)
         else:
             accel = [*accelerator(self.built), "-smp", "2", "-m", "1G"]
         return [*_command(accel, self.built.vmlinuz, append), *serial], config["token"]

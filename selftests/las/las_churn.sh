@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Add, replace, change and delete las under load, take the link and at last the
+# whole namespace away, then unload the module.
+#
+#   netns snd              netns rtr                            netns rcv
+#   s0 ----------------- r0       r1 --------------------------- c0
+#   UDP of 100 flows               what is under test             server
+#   4 TCP senders
+#
+# (addresses: selftests/lib/net.sh)
+
+# shellcheck disable=SC2317 # the functions are called by check
+
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/net.sh
+readonly PORT=5001
+
+t() {
+	tc -n rtr "$@"
+}
+
+shaper() {
+	t qdisc del dev r1 root 2>/dev/null
+	t qdisc add dev r1 root handle 1: htb default 1 &&
+		t class replace dev r1 parent 1: classid 1:1 htb rate 20mbit &&
+		t qdisc replace dev r1 parent 1:1 handle 10: las limit 50
+}
+
+kinds() {
+	local i
+
+	for i in $(seq 8); do
+		t qdisc replace dev r1 parent 1:1 handle 20: fq_codel || return
+		sleep 0.05
+		t qdisc replace dev r1 parent 1:1 handle 10: las limit $((i * 5)) || return
+		sleep 0.05
+	done
+}
+
+las_to_las() {
+	local i
+
+	for i in $(seq 8); do
+		t qdisc replace dev r1 parent 1:1 handle $((10 + i)): las flows 8 || return
+		sleep 0.05
+	done
+}
+
+changes() {
+	local i
+
+	for i in 1 1000 2 30 1 7 400 3; do
+		t qdisc change dev r1 parent 1:1 las limit "$i" idle "${i}ms" || return
+		sleep 0.03
+		t qdisc change dev r1 parent 1:1 las memory_limit $((4096 + i * 999))b || return
+		sleep 0.03
+	done
+	! t qdisc change dev r1 parent 1:1 las limit 0 2>/dev/null
+}
+
+delete_and_add() {
+	local i
+
+	for i in $(seq 8); do
+		t qdisc del dev r1 parent 1:1 || return
+		t qdisc add dev r1 parent 1:1 handle 10: las limit 20 || return
+		sleep 0.05
+	done
+}
+
+delete_classes() {
+	local i
+
+	for i in $(seq 4); do
+		t qdisc replace dev r1 root handle $((1 + i)): drr || return
+		t class add dev r1 parent $((1 + i)): classid $((1 + i)):1 drr || return
+		t qdisc add dev r1 parent $((1 + i)):1 las limit 5 || return
+		t filter add dev r1 parent $((1 + i)): protocol all matchall \
+			classid $((1 + i)):1 || return
+		sleep 0.05
+		t filter del dev r1 parent $((1 + i)): || return
+		t class del dev r1 classid $((1 + i)):1 || return
+	done
+}
+
+link_down_and_up() {
+	local i
+
+	for i in $(seq 5); do
+		ip -n rtr link set r1 down || return
+		sleep 0.02
+		ip -n rtr link set r1 up || return
+		sleep 0.1
+	done
+}
+
+roots() {
+	local i
+
+	for i in $(seq 4); do
+		t qdisc replace dev r1 root handle 5: las limit 10 || return
+		sleep 0.05
+		t qdisc replace dev r1 root handle 6: mq || return
+		t qdisc add dev r1 parent 6:1 las limit 3 || return
+		t qdisc add dev r1 parent 6:2 las limit 100 || return
+		sleep 0.05
+		t qdisc replace dev r1 root handle 7: tbf rate 10mbit burst 4kb limit 90kb || return
+		t qdisc replace dev r1 parent 7:1 las limit 4 || return
+		sleep 0.05
+		t qdisc del dev r1 root || return
+	done
+}
+
+transfer() {
+	ip netns exec snd ./tcp_transfer.py send 10.0.2.1 "$PORT" 200000 2
+}
+
+leaf_was_busy() {
+	t -s qdisc show dev r1 parent 1:1
+	t -s qdisc show dev r1 parent 1:1 | grep -q 'dropped [1-9]'
+}
+
+namespace() {
+	ip netns del rtr
+}
+
+unload() {
+	rmmod sch_las && [ ! -d /sys/module/sch_las ]
+}
+
+load=()
+trap 'kill "${load[@]}" 2>/dev/null; net_down' EXIT
+net_up
+ip netns exec rcv ./tcp_transfer.py serve $PORT &
+load+=($!)
+for host in 10.0.2.1 fd00:2::1; do
+	ip netns exec snd ./tcp_transfer.py flood $host 9 &
+	load+=($!)
+	(while ip netns exec snd ./tcp_transfer.py send $host $PORT 500000 2; do :; done) \
+		>/dev/null 2>&1 &
+	load+=($!)
+done
+(while t -s qdisc show dev r1 && t -s class show dev r1; do sleep 0.1; done) >/dev/null 2>&1 &
+load+=($!)
+
+check "load: shaper" shaper
+check "load: the queue overflows" within 10 leaf_was_busy
+for phase in kinds las_to_las changes delete_and_add link_down_and_up delete_classes roots; do
+	check "$phase: setup" shaper
+	check "$phase" $phase
+done
+check "setup again" shaper
+check "TCP still passes" transfer
+check "delete the namespace under load" namespace
+kill "${load[@]}" 2>/dev/null
+wait "${load[@]}" 2>/dev/null
+net_down
+check "unload the module" within 20 unload
+finish

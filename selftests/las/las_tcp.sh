@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Real TCP over IPv4 and IPv6 through a bottleneck with a las leaf:
+#
+#   netns snd          netns rtr                            netns rcv
+#   s0 ------------- r0       r1 --------------------------- c0
+#   6 senders                 htb 1: -- 1:1 RATE -- las 10:   server
+#
+# (addresses: selftests/lib/net.sh)
+
+# shellcheck disable=SC2317 # the functions are called by check
+
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/net.sh
+readonly PORT=5001
+
+# A number that tc shows of the leaf, by the word before it
+leaf() {
+	tc -n rtr -s qdisc show dev r1 parent 1:1 |
+		sed -n "s/.*\<$1 \([0-9]*\).*/\1/p" | head -n 1
+}
+
+bottleneck() { # RATE OPTIONS...
+	tc -n rtr qdisc replace dev r1 root handle 1: htb default 1 &&
+		tc -n rtr class replace dev r1 parent 1: classid 1:1 htb rate "$1" &&
+		tc -n rtr qdisc replace dev r1 parent 1:1 handle 10: \
+			las "${@:2}"
+}
+
+transfer() { # HOST BYTES
+	ip netns exec snd ./tcp_transfer.py send "$1" "$PORT" "$2" 6
+}
+
+dropped_and_counted() {
+	local dropped limit memory
+
+	dropped=$(leaf "dropped")
+	limit=$(leaf drop_limit)
+	memory=$(leaf drop_memory)
+	echo "dropped $dropped, drop_limit $limit, drop_memory $memory"
+	[ "$dropped" -gt 0 ] && [ "$dropped" -eq $((limit + memory)) ]
+}
+
+# What tc says of r1's qdiscs and classes when nothing is queued
+empty() {
+	local shown
+
+	shown=$(tc -n rtr -s qdisc show dev r1; tc -n rtr -s class show dev r1)
+	[ "$(echo "$shown" | grep -c '^ backlog 0b 0p ')" -eq 3 ] &&
+		[ "$(leaf flows_queued) $(leaf memory)" = "0 0" ] && return
+	echo "$shown"
+	return 1
+}
+
+trap 'kill $server 2>/dev/null; net_down' EXIT
+net_up
+ip netns exec rcv ./tcp_transfer.py serve $PORT &
+server=$!
+
+for gso in on off; do
+	for end in "snd s0" "rtr r0" "rtr r1"; do
+		ip netns exec "${end% *}" ethtool -K "${end#* }" tso $gso gso $gso gro $gso
+	done
+	for host in 10.0.2.1 fd00:2::1; do
+		for rate in 10 100; do
+			name="$rate Mbit/s to $host, gso $gso"
+			bytes=$((rate * 10000 + 200000))
+			check "$name: setup" bottleneck ${rate}mbit limit 12
+			check "$name: intact" transfer $host $bytes
+			check "$name: drops" dropped_and_counted
+			check "$name: empty" within 10 empty
+			tc -n rtr qdisc del dev r1 root
+		done
+	done
+done
+check "memory_limit: setup" bottleneck 20mbit memory_limit 30000b
+check "memory_limit: intact" transfer 10.0.2.1 300000
+check "memory_limit: drops" dropped_and_counted
+check "memory_limit: empty" within 10 empty
+finish

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The reference model of las: a list of packets in order, nothing clever.
+
+A packet's rank is what its flow had attained when it arrived, waiting bytes included; equal ranks
+go by arrival. The newcomer is put in its place, then packets are dropped from the end of the order
+while a limit is exceeded, and a drop gives its bytes back to its flow. What is parked has left the
+order: it counts in qlen and backlog, but not against the limits.
+
+With `fair`, flows that have attained that much rank by start-time fair queueing. There is no
+`forgive` here, since it depends on the time.
+"""
+
+import bisect
+from dataclasses import dataclass
+from typing import Any
+
+OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
+FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
+
+
+@dataclass(frozen=True)
+class Packet:
+    ident: int
+    flow: Any  # whatever tells flows apart
+    length: int  # qdisc_pkt_len()
+    truesize: int
+    begins: bool = False  # a SYN: a new flow, unless the old one still has packets here
+
+
+class Model:
+    """`records` bounds the flows that can be known, for a table of one set; None: no bound."""
+
+    def __init__(
+        self,
+        limit: int,
+        memory_limit: int = 32 << 20,
+        records: int | None = None,
+        fair: int = OVERFLOW,
+    ) -> None:
+        self.limit = limit
+        self.memory_limit = memory_limit
+        self.records = records
+        self.fair = fair
+        self.virtual_time = 0
+        self.finish: dict[Any, int] = {}  # in virtual time, of a long flow's last packet
+        self.attained: dict[Any, int] = {}
+        self.order: list[tuple[int, int, Packet]] = []  # rank, arrival, packet
+        self.parked: list[Packet] = []  # in gso_skb: still in qlen and backlog
+        self.arrivals = 0
+        self.drop_limit = 0
+        self.drop_memory = 0
+        self.overflow = 0
+        self.evictions = 0
+        self.replaced = 0  # times a newcomer was left alone, which is NET_XMIT_CN
+
+    @property
+    def qlen(self) -> int:
+        return len(self.order) + len(self.parked)
+
+    @property
+    def backlog(self) -> int:
+        return sum(p.length for p in self.waiting() + self.parked)
+
+    @property
+    def memory(self) -> int:
+        return sum(p.truesize for p in self.waiting())
+
+    @property
+    def drops(self) -> int:
+        return self.drop_limit + self.drop_memory
+
+    def waiting(self) -> list[Packet]:
+        return [packet for _, _, packet in self.order]
+
+    def _busy(self) -> set[Any]:
+        """Flows whose record has packets."""
+        return {packet.flow for rank, _, packet in self.order if rank != OVERFLOW}
+
+    def _evictable(self) -> list[Any]:
+        """The other flows with a record, those that attained least first."""
+        others = set(self.attained) - self._busy()
+        return sorted(others, key=lambda flow: self.attained[flow])
+
+    def ambiguous(self, flow: Any) -> bool:
+        """Would it matter which of two records that attained the same has to go for this flow?"""
+        if flow in self.attained or len(self.attained) != self.records:
+            return False
+        least = [self.attained[f] for f in self._evictable()[:2]]
+        return len(least) == 2 and least[0] == least[1] != 0
+
+    def _has_record(self, flow: Any) -> bool:
+        if flow not in self.attained:
+            if len(self.attained) == self.records:
+                evictable = self._evictable()
+                if not evictable:
+                    return False
+                del self.attained[evictable[0]]
+                self.evictions += 1
+            self.attained[flow] = 0
+        return True
+
+    def _rank(self, packet: Packet) -> int:
+        flow = packet.flow
+        own = [rank for rank, _, p in self.order if p.flow == flow and rank != OVERFLOW]
+        last = own[-1] if own else 0
+        if packet.begins and not own:
+            self.attained[flow] = 0
+        rank = self.attained[flow]
+        self.attained[flow] += packet.length
+        if max(rank, last) >= self.fair:
+            self.attained[flow] = min(self.attained[flow], self.fair + FAIR_MARGIN)
+            rank = max(self.fair, self.virtual_time, self.finish.get(flow, 0))
+            self.finish[flow] = rank + packet.length
+        return max(rank, last)
+
+    def _serve(self, count: int) -> list[Packet]:
+        """Take these off the order; the rank of the last long flow served is the virtual time."""
+        served, self.order = self.order[:count], self.order[count:]
+        for rank, _, _ in served:
+            if self.fair <= rank < OVERFLOW:
+                self.virtual_time = rank
+        return [packet for _, _, packet in served]
+
+    def _trim(self) -> list[Packet]:
+        dropped = []
+        while self.order and (len(self.order) > self.limit or self.memory > self.memory_limit):
+            if len(self.order) > self.limit:
+                self.drop_limit += 1
+            else:
+                self.drop_memory += 1
+            rank, _, packet = self.order.pop()
+            if self.fair <= rank < OVERFLOW:
+                self.finish[packet.flow] = rank
+            elif rank != OVERFLOW:
+                self.attained[packet.flow] -= min(self.attained[packet.flow], packet.length)
+            dropped.append(packet)
+        return dropped
+
+    def enqueue(self, packet: Packet) -> bool:
+        """False if the newcomer itself was dropped."""
+        if packet.truesize > self.memory_limit:
+            self.drop_memory += 1
+            return False
+        rank = OVERFLOW
+        if self._has_record(packet.flow):
+            rank = self._rank(packet)
+        else:
+            self.overflow += 1
+        bisect.insort(self.order, (rank, self.arrivals, packet))
+        self.arrivals += 1
+        dropped = self._trim()
+        self.replaced += bool(dropped) and self.qlen == 1 and self.waiting() == [packet]
+        return packet not in dropped
+
+    def change(self, limit: int | None = None, memory_limit: int | None = None) -> None:
+        self.limit = limit or self.limit
+        self.memory_limit = memory_limit or self.memory_limit
+        self._trim()
+
+    def park(self, count: int) -> None:
+        self.parked += self._serve(max(0, count))
+
+    def release(self, count: int | None = None) -> list[int]:
+        """The identities of the next packets, all if no count is given."""
+        if count is None:
+            count = self.qlen
+        self.park(count - len(self.parked))
+        out, self.parked = self.parked[:count], self.parked[count:]
+        return [packet.ident for packet in out]

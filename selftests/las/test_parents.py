@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""las under the kernel's other qdiscs, while it pushes packets out."""
+
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from las.lib import Device, Gate, flow, run
+
+# What to put under the gate, and the class that las is to be in
+MATCHALL = "tc filter add dev d0 parent {}: protocol all matchall classid {}:1"
+ONE_BAND = "bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+HFSC = [
+    "tc qdisc replace dev d0 parent 1:1 handle 2: hfsc default 1",
+    "tc class add dev d0 parent 2: classid 2:1 hfsc sc rate 10gbit ul rate 10gbit",
+]
+PARENTS = {
+    "prio": [f"tc qdisc replace dev d0 parent 1:1 handle 2: prio {ONE_BAND}"],
+    "ets": [f"tc qdisc replace dev d0 parent 1:1 handle 2: ets {ONE_BAND}"],
+    "drr": [
+        "tc qdisc replace dev d0 parent 1:1 handle 2: drr",
+        "tc class add dev d0 parent 2: classid 2:1 drr quantum 300",
+        MATCHALL.format(2, 2),
+    ],
+    "qfq": [
+        "tc qdisc replace dev d0 parent 1:1 handle 2: qfq",
+        "tc class add dev d0 parent 2: classid 2:1 qfq weight 1 maxpkt 2048",
+        MATCHALL.format(2, 2),
+    ],
+    "hfsc": HFSC,
+    "hfsc, drr": [
+        *HFSC,
+        "tc qdisc replace dev d0 parent 2:1 handle 3: drr",
+        "tc class add dev d0 parent 3: classid 3:1 drr quantum 300",
+        MATCHALL.format(3, 3),
+    ],
+    "htb": [
+        "tc qdisc replace dev d0 parent 1:1 handle 2: htb default 1",
+        "tc class add dev d0 parent 2: classid 2:1 htb rate 10gbit burst 10mb cburst 10mb",
+    ],
+    "tbf": ["tc qdisc replace dev d0 parent 1:1 handle 2: tbf rate 10gbit burst 10mb limit 1mb"],
+}
+
+
+def las_at(parent: str) -> dict[str, Any]:
+    """Not by Device.show(): the JSON that tc prints of some parents cannot be read."""
+    return json.loads(run(f"tc -s -j qdisc show dev d0 parent {parent}"))[0]
+
+
+@pytest.mark.parametrize("parent", PARENTS)
+def test_under(gate: Callable[..., Gate], parent: str) -> None:
+    """The gate checks the parent's counts, which are right only if those of las are."""
+    d0 = gate()
+    for step in PARENTS[parent]:
+        run(step)
+    above = "3:1" if parent == "hfsc, drr" else "2:1"
+    run(f"tc qdisc replace dev d0 parent {above} handle 10: las limit 8")
+    rng = random.Random(parent)
+    sent = accepted = out = 0
+    for step in range(120):
+        for _ in range(rng.randint(1, 6)):
+            sent += 1
+            each = flow(rng.randrange(10))
+            accepted += d0.send(each.frame(rng.randint(each.shortest, 1514), sent))
+        d0.state()
+        if step in (40, 80):
+            run(f"tc qdisc change dev d0 parent {above} handle 10: las limit {81 // step}")
+        out += len(d0.release(rng.randint(0, 5)))
+    for number in range(3):
+        sent += 1
+        accepted += d0.send(flow(100 + number).frame(1000, sent))
+    held, shown = d0.state(), las_at(above)
+    above_las = held["qlen"] - shown["qlen"]  # what a qdisc between may have taken by a peek
+    assert shown["qlen"] > 0 and 0 <= above_las <= parent.count(",")
+    assert above_las or held["backlog"] == shown["backlog"]
+    out += len(d0.release())
+    shown = las_at(above)
+    assert d0.state()["qlen"] == shown["qlen"] == 0
+    assert out == sent - shown["drops"] == shown["packets"]
+    assert sent > accepted > out  # newcomers were refused and others pushed out
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Device:
+    made = Device()
+    request.addfinalizer(made.close)
+    return made
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "tbf rate 20mbit burst 4kb limit 100kb",
+        "netem rate 20mbit duplicate 50%",
+        "netem delay 3ms 1ms",
+    ],
+)
+def test_under_a_root_that_takes_its_time(device: Device, root: str) -> None:
+    run(f"tc qdisc add dev d0 root handle 1: {root}")
+    run("tc qdisc add dev d0 parent 1:1 handle 10: las limit 8")
+    for ident in range(400):
+        each = flow(ident % 10)
+        device.send(each.frame(each.shortest + ident, ident))
+    end = time.monotonic() + 20
+    while device.unfreed():
+        assert time.monotonic() < end, device.show()
+        time.sleep(0.02)
+    assert len(device.frames()) > 100
+    for kind in ("las", root.split()[0]):
+        assert (device.show(kind)["qlen"], device.show(kind)["backlog"]) == (0, 0)

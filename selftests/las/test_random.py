@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Random sequences, step by step against the model."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from las.lib import Flow, Gate, Pair, flow
+
+HUGE_IDLE = "idle 86400s"
+
+
+def length_for(rng: random.Random, flow: Flow) -> int:
+    kind = rng.random()
+    if kind < 0.25:
+        return 1514
+    if kind < 0.5:
+        return flow.shortest
+    return rng.randint(flow.shortest, 1514)
+
+
+def play(pair: Pair, rng: random.Random, flows: list[Flow], packets: int, full: int) -> None:
+    """Bursts in and bursts out; queue lengths wander about `full`."""
+    steps = 0
+    while pair.sent < packets:
+        filling = pair.model.qlen < full
+        if rng.random() < (0.7 if filling else 0.5):
+            chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])  # the first ones more often
+            for _ in range(rng.randint(1, 6)):
+                if not pair.model.ambiguous(chosen.name):
+                    pair.send(chosen, length_for(rng, chosen))
+        elif rng.random() < 0.1:
+            syn = flow(rng.randrange(len(flows)), "S")
+            if not pair.model.ambiguous(syn.name):
+                pair.send(syn, syn.shortest)
+        elif rng.random() < 0.3:
+            pair.park(1)
+        else:
+            pair.release(rng.randint(1, 5))
+        pair.compare()
+        steps += 1
+        if steps % 100 == 0:
+            pair.compare_statistics()
+    pair.compare_statistics()
+
+
+@pytest.mark.parametrize("mode", ["direct", "peeked"])
+def test_limit(gate: Callable[..., Gate], mode: str) -> None:
+    d0 = gate(f"limit 25 flows 65536 {HUGE_IDLE}")
+    d0.command(f"mode {mode}")
+    pair = Pair(d0, 25)
+    play(pair, random.Random(mode), [flow(n) for n in range(40)], 2000, 40)
+    assert pair.model.drop_limit > 100
+    pair.release()
+    assert d0.show()["evictions"] == 0  # else the comparison would have been with another table
+
+
+def test_memory_limit(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"limit 1000 memory_limit 30000b flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 1000, 30000)
+    play(pair, random.Random(3), [flow(n) for n in range(30)], 1200, 40)
+    assert pair.model.drop_memory > 100
+    pair.release()
+    assert d0.show()["memory"] == 0
+
+
+def test_limits_that_change(gate: Callable[..., Gate]) -> None:
+    rng = random.Random(4)
+    d0 = gate(f"limit 10 flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 10)
+    for _ in range(40):
+        pair.change(limit=rng.choice([1, 2, 3, rng.randint(4, 60)]))
+        pair.compare()
+        if rng.random() < 0.3:
+            pair.change(memory=rng.choice([4096, rng.randint(4097, 50000), 1 << 20]))
+            pair.compare()
+        play(pair, rng, [flow(n) for n in range(20)], pair.sent + 30, 40)
+    assert pair.model.drop_limit > 100 and pair.model.drop_memory > 10
+
+
+def test_table_of_one_set(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"limit 30 flows 8 {HUGE_IDLE}")
+    pair = Pair(d0, 30, records=8)
+    play(pair, random.Random(5), [flow(n) for n in range(16)], 1500, 20)
+    assert pair.model.overflow > 50 and pair.model.evictions > 50
+    pair.release()
+
+
+def test_many_flows_at_once(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"limit 10000 flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 10000)
+    rng = random.Random(6)
+    order = list(range(600)) * 2
+    rng.shuffle(order)
+    for number in order:
+        pair.send(flow(number), length_for(rng, flow(number)))
+    pair.compare_statistics()
+    pair.release(900)
+    pair.compare()
+    pair.release()
+    shown = d0.show()
+    assert (shown["records"], shown["flows_seen"], shown["evictions"]) == (600, 600, 0)

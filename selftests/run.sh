@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# All tests that need a running kernel with the modules installed: the shell
+# tests, which speak TAP, then the packet-exact ones. They load modules and
+# rebuild the network, so this is for a virtual machine: `make test`.
+
+cd "$(dirname "$0")" || exit 1
+if [ "$(id -u)" -ne 0 ] || [ -z "$SF_MODE" ]; then
+	echo "run.sh: not in a virtual machine of selftests/vm: use make test" >&2
+	exit 1
+fi
+
+passed=0
+failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# count WORDS: sum up the results and add what the exit status alone tells
+count() { # STATUS PASSED FAILED
+	[ "$1" -ne 0 ] && [ "$3" -eq 0 ] && set -- "$1" "$2" 1
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+}
+
+for script in las/las_*.sh; do
+	echo "== $script"
+	"./$script" 2>&1 | tee "$log"
+	status=${PIPESTATUS[0]}
+	count "$status" "$(grep -c '^ok ' "$log")" "$(grep -c '^not ok ' "$log")"
+done
+
+number() { # WORD in pytest's last line
+	tail -n 1 "$log" | grep -oE "[0-9]+ $1" | grep -oE '^[0-9]+' || echo 0
+}
+
+echo "== packet-exact tests"
+[ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
+PYTHONPATH=. /usr/bin/python3 -m pytest -q --tb=short --color=no --durations=5 \
+	-p no:cacheprovider las 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
