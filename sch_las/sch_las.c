@@ -291,10 +291,12 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 	else
 		sf_count(q->drop_memory, 1);
 	las_unlink(sch, flow, skb);
-	/* Less is left if the flow was forgiven or is at the margin. */
-	flow->f.attained -= min_t(u64, flow->f.attained, qdisc_pkt_len(skb));
+	/* What a long flow attains is capped, so that nothing is given back. */
 	if (las_cb(skb)->rank >= q->fair_from)
-		flow->finish -= qdisc_pkt_len(skb);
+		flow->finish = las_cb(skb)->rank;
+	else
+		flow->f.attained -= min_t(u64, flow->f.attained,
+					  qdisc_pkt_len(skb));
 	qdisc_qstats_drop(sch);
 	return skb;
 }
