@@ -4,11 +4,12 @@
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
+# make experiment NAME=old-flows   another experiment: see lab/experiment.py
 # make test [KERNEL=6.1]   all tests, in a virtual machine
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
-# demo, test, check and shell need root on Debian or Ubuntu and install what
+# demo, experiment, test, check and shell need root on Debian or Ubuntu and install what
 # they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
@@ -33,7 +34,7 @@ plugins:
 
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
-	$(MAKE) -C lab flowgen
+	$(MAKE) -C lab
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
 		selftests/vm/lockstep.c -ldl
 
@@ -67,6 +68,9 @@ setup:
 demo: setup
 	$(PYTHON) lab/demo.py --kernel $(KERNEL) --seed $(SEED)
 
+experiment: setup
+	$(PYTHON) lab/experiment.py $(NAME) --kernel $(KERNEL) --seed $(SEED)
+
 test: setup
 	$(PYTHON) -m pytest -q -p no:cacheprovider selftests/vm lab
 	$(PYTHON) -m vm run --kernel $(KERNEL) --mode functional --name test \
@@ -79,4 +83,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(KERNEL)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo test check shell
+	demo experiment test check shell

@@ -5,6 +5,7 @@ Sizes are in packets of 1448 payload bytes, times in ms.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,43 @@ def parse_run(name: str, text: str) -> Run:
     )
 
 
+@dataclass(frozen=True)
+class Steady:
+    """A flow of constant rate: of each packet the delay that the queue added, NaN if lost."""
+
+    delay: np.ndarray
+
+    @property
+    def loss(self) -> float:
+        return float(np.isnan(self.delay).mean())
+
+    def percentile(self, q: float) -> float:
+        """Over the packets that arrived; infinite if none did."""
+        arrived = self.delay[~np.isnan(self.delay)]
+        return float(np.percentile(arrived, q)) if arrived.size else np.inf
+
+
+_SECTION = re.compile(
+    r"^cbr (\S+) bytes \d+ least_us (\d+)\n((?:\d+\n|lost\n)*)#end packets (\d+) lost (\d+)\n",
+    re.MULTILINE,
+)
+
+
+def split_steady(name: str, text: str) -> tuple[dict[str, Steady], str]:
+    """Take cbr's sections out of what a job wrote; returns its flows and the rest."""
+    flows = {}
+    text = "\n".join([*text.splitlines(), ""])
+    for flow, least, lines, packets, lost in _SECTION.findall(text):
+        delay = [np.nan if line == "lost" else int(line) - int(least) for line in lines.split()]
+        flows[flow] = Steady(np.array(delay) / 1000)
+        if len(delay) != int(packets) or np.isnan(delay).sum() != int(lost):
+            raise DataError(f"{name}: {flow}'s packets do not add up to their last line")
+    rest = _SECTION.sub("", text)
+    if re.search(r"^(cbr |lost$)", rest, re.MULTILINE):
+        raise DataError(f"{name}: a list of packets is truncated")
+    return flows, rest
+
+
 def read_run(name: str, path: Path) -> Run:
     return parse_run(name, path.read_text(errors="replace"))
 
@@ -109,7 +147,7 @@ def select(run: Run, size_class: str) -> np.ndarray:
     return run.response[keep]
 
 
-def _format(rows: list[list[str]]) -> str:
+def format_rows(rows: list[list[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -146,7 +184,7 @@ def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str
                 f"{small.max():.1f}" if small.size else "-",
             ]
         )
-    return _format(times) + "\n" + _format(rest)
+    return format_rows(times) + "\n" + format_rows(rest)
 
 
 def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, ...]:

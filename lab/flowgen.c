@@ -12,14 +12,11 @@
  * sizes have a random stream each: another load means the same sizes.
  */
 #define _GNU_SOURCE
-#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +25,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <termios.h>
-#include <time.h>
 #include <unistd.h>
+#include "util.h"
 
-#define NSEC		1000000000LL
 #define PAYLOAD		1448	/* bytes of a packet that sizes count */
 #define WIRE_BITS	(1500 * 8)
 #define PROGRESS	(5 * NSEC)
@@ -94,10 +89,7 @@ static char buf[65536];
 
 static long long now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NSEC + ts.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* xoshiro256** seeded by splitmix64 (Blackman and Vigna, public domain) */
@@ -245,21 +237,6 @@ static void generate(void)
 	for (unsigned int i = 0; i < nflows; i++)
 		flows[i].at = at[i];
 	free(at);
-}
-
-static void enter_netns(const char *name)
-{
-	char path[256];
-	int fd;
-
-	if (!name)
-		return;
-	snprintf(path, sizeof(path), "%s%s",
-		 strchr(name, '/') ? "" : "/run/netns/", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		err(1, "network namespace %s", path);
-	close(fd);
 }
 
 /* Edge triggered: an event costs one wakeup and needs no epoll_ctl() after */
@@ -598,9 +575,8 @@ int main(int argc, char **argv)
 		{ "alone", 0, &alone, 1 },
 		{ NULL, 0, NULL, 0 }
 	};
-	FILE *out = stdout;
-	struct termios tio;
 	char *end;
+	FILE *out;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -619,15 +595,7 @@ int main(int argc, char **argv)
 		errx(1, "unexpected \"%s\"", argv[optind]);
 	setlinebuf(stdout);
 	generate();
-	if (text[OUT]) {
-		out = fopen(text[OUT], "w");
-		if (!out)
-			err(1, "%s", text[OUT]);
-		if (!tcgetattr(fileno(out), &tio)) {
-			cfmakeraw(&tio);
-			tcsetattr(fileno(out), TCSANOW, &tio);
-		}
-	}
+	out = open_out(text[OUT]);
 	if (!list)
 		run();
 	write_csv(out);
