@@ -6,13 +6,15 @@ import os
 import shutil
 import sys
 
+import bulk_tcp
+import las_log
 import old_flows
 from analysis import DataError
 from demo import parse_qdiscs
 from runner import LAB, run_all
 from vm import VMError, prepare, versions
 
-EXPERIMENTS = {"old-flows": old_flows}
+EXPERIMENTS = {"old-flows": old_flows, "bulk": bulk_tcp, "las-log": las_log}
 
 
 def arguments() -> argparse.Namespace:
@@ -53,7 +55,7 @@ def main() -> int:
         if job.result:
             shutil.copyfile(job.result.data_path, where / f"{job.name}.csv")
             data[job.name] = (where / f"{job.name}.csv").read_text(errors="replace")
-    text, reached = module.report(data, qdiscs, cases)
+    text, reached = module.report(data, qdiscs, cases, where)
     (where / "table.txt").write_text(text)
     print("\n" + text)
     for package, version in versions(built).items():

@@ -75,7 +75,7 @@ static const char *text[OPTIONS] = {
 	[SIZE] = "fixed(10)", [ADDR] = "127.0.0.1", [PORT] = "5000",
 };
 
-static int list, alone;
+static int list, alone, web;
 
 static struct term terms[MAX_TERMS];
 static int nterms;
@@ -191,6 +191,41 @@ static int later(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* An integer of at least 1 from an exponential distribution */
+static int draw_count(struct rng *r, double mean)
+{
+	return fmax(1, round(-mean * log(rng_next(r))));
+}
+
+/*
+ * Table 1 of Rai et al. 2004: a session is of Exp(60) pages, Exp(5) s apart, a
+ * page of Exp(3) objects, Exp(0.5) s apart, and an object is a flow. What would
+ * be after the end is taken to the beginning, so that there are as many sessions
+ * under way then as at any time.
+ */
+static void web_arrivals(struct rng *r, long long *at)
+{
+	double t = 0;
+	int pages = 0, objects = 0;
+
+	for (unsigned int i = 0; i < nflows; i++) {
+		if (objects) {
+			t += -0.5 * log(rng_next(r));
+		} else if (pages) {
+			t += -5 * log(rng_next(r));
+		} else {
+			t = num[DURATION] * rng_next(r);
+			pages = draw_count(r, 60);
+		}
+		if (!objects) {
+			objects = draw_count(r, 3);
+			pages--;
+		}
+		objects--;
+		at[i] = fmod(t, num[DURATION]) * NSEC;
+	}
+}
+
 /*
  * Flows are drawn until they make up the load; then their number of moments,
  * uniform over the duration: a Poisson process, given that number. To fix the
@@ -231,8 +266,11 @@ static void generate(void)
 	at = malloc(nflows * sizeof(*at));
 	if (!at)
 		err(1, "flow list");
-	for (unsigned int i = 0; i < nflows; i++)
-		at[i] = num[DURATION] * NSEC * rng_next(&arrivals);
+	if (web)
+		web_arrivals(&arrivals, at);
+	else
+		for (unsigned int i = 0; i < nflows; i++)
+			at[i] = num[DURATION] * NSEC * rng_next(&arrivals);
 	qsort(at, nflows, sizeof(*at), later);
 	for (unsigned int i = 0; i < nflows; i++)
 		flows[i].at = at[i];
@@ -573,6 +611,7 @@ int main(int argc, char **argv)
 		[OUT] = { "out", 1, NULL, OUT },
 		{ "list", 0, &list, 1 },
 		{ "alone", 0, &alone, 1 },
+		{ "web", 0, &web, 1 },
 		{ NULL, 0, NULL, 0 }
 	};
 	char *end;

@@ -14,6 +14,7 @@ Delay is what the queue adds to the least that the flow's packets have had.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from analysis import DataError, Link, format_rows, parse_run, slowdown, split_steady
@@ -73,7 +74,9 @@ def met(flow: str, loss: float, p99: float, reference: float) -> tuple[str, bool
     return f"no loss, p99 <= {bound:g} ms", loss == 0 and p99 <= bound
 
 
-def report(data: dict[str, str], qdiscs: dict[str, str], cases: list[str]) -> tuple[str, bool]:
+def report(
+    data: dict[str, str], qdiscs: dict[str, str], cases: list[str], where: Path
+) -> tuple[str, bool]:
     """The tables, and whether the goals of `las` are met."""
     rows = [["", "packets", "loss %", "p50 ms", "p99", "max", "D1's slowdown"]]
     goals = []

@@ -23,6 +23,7 @@ class Job:
     script: str  # of this directory
     args: list[str]
     weight: float = 1  # how long it takes, against the others
+    modules: list[str] | None = None  # kernel modules; None: the usual ones
     began: float = 0
     took: float = 0
     share: float = 0  # done so far
@@ -79,6 +80,7 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
                     job=str(LAB / job.script),
                     args=job.args,
                     seed=seed,
+                    modules=job.modules,
                 )
                 job.result = guest.run(on_line=job.on_line)
                 job.took, job.share = time.monotonic() - job.began, 1
