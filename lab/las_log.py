@@ -28,7 +28,12 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
     flows += ["--duration", str(DURATION), "--seed", str(seed)]
     bulk = f"--duration {DURATION} --interval {INTERVAL}"
     return [
-        Job(name.replace(" ", "-"), "las-log.sh", [words, rate, access, bulk, *flows])
+        Job(
+            name.replace(" ", "-"),
+            "las-log.sh",
+            [words, rate, access, bulk, *flows],
+            modules=MODULES,
+        )
         for name, words in qdiscs.items()
     ]
 

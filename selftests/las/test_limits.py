@@ -27,7 +27,7 @@ def test_tiny_limit(gate: Callable[..., Gate], limit: int, parked: int) -> None:
 
 
 def test_memory_limit_drops_the_end(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 4096b"), 400, 4096)
+    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
     while pair.send(A, 60):
         pass
     assert pair.sent > 3
@@ -38,7 +38,7 @@ def test_memory_limit_drops_the_end(gate: Callable[..., Gate]) -> None:
 
 
 def test_one_packet_can_push_out_several(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 5000b"), 400, 5000)
+    pair = Pair(gate("memory_limit 5000b"), 1000, 5000)
     while pair.send(A, 60):
         pass
     before = pair.model.drops
@@ -49,7 +49,10 @@ def test_one_packet_can_push_out_several(gate: Callable[..., Gate]) -> None:
 
 
 def test_packet_larger_than_memory_limit(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 4096b"), 400, 4096)
+    """It takes nobody along, though it would rank before them."""
+    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
+    pair.send(A, 1000)
+    pair.release()
     pair.send(A, 100)
     assert not pair.send(B, 8000)
     pair.compare()
@@ -58,7 +61,7 @@ def test_packet_larger_than_memory_limit(gate: Callable[..., Gate]) -> None:
 
 
 def test_parked_packet_is_not_memory(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 4096b"), 400, 4096)
+    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
     while pair.send(A, 60):
         pass
     pair.park(1)
@@ -86,7 +89,7 @@ def test_change_trims_from_the_end(gate: Callable[..., Gate], parked: int, limit
 
 @pytest.mark.parametrize("parked", [0, 1])
 def test_change_of_memory_limit_trims(gate: Callable[..., Gate], parked: int) -> None:
-    pair = Pair(gate(), 400)
+    pair = Pair(gate(), 1000)
     for _ in range(10):
         for each in (A, B, C):
             pair.send(each, 1514)
@@ -114,7 +117,7 @@ def test_change_to_larger_limits_loses_nothing(gate: Callable[..., Gate]) -> Non
 def test_change_can_empty_the_queue(gate: Callable[..., Gate]) -> None:
     """The parent has to hear of it: its class holds nothing from now on."""
     d0 = gate()
-    pair = Pair(d0, 400)
+    pair = Pair(d0, 1000)
     pair.send(A, 8000)
     before = d0.state()["notified"]
     pair.change(memory=4096)
