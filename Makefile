@@ -51,7 +51,7 @@ uninstall:
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 sparse:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 C=2 \
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 KBUILD_CHECKSRC=2 \
 		CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror modules
 
 clean:
