@@ -4,7 +4,8 @@
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
-# make test [KERNEL=6.1]   all tests, in a virtual machine
+# make test [KERNEL=6.1]   all tests, in a virtual machine; KERNEL="6.1 7.2" or
+#                          all: in one for each of these kernels
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
@@ -14,6 +15,7 @@
 KDIR	?= /lib/modules/$(shell uname -r)/build
 KERNEL	?= 6.1
 SEED	?= 1
+KERNELS	:= $(if $(filter all,$(KERNEL)),6.1 6.12 7.2,$(KERNEL))
 
 KINDS	:= las
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
@@ -68,12 +70,10 @@ demo: setup
 	$(PYTHON) lab/demo.py --kernel $(KERNEL) --seed $(SEED)
 
 test: setup
-	$(PYTHON) -m pytest -q -p no:cacheprovider selftests/vm lab
-	$(PYTHON) -m vm run --kernel $(KERNEL) --mode functional --name test \
-		--timeout 1200 selftests/run.sh
+	$(PYTHON) -m vm test $(KERNELS)
 
 check: setup
-	selftests/check $(KERNEL)
+	selftests/check $(KERNELS)
 
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(KERNEL)
