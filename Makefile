@@ -4,16 +4,20 @@
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
-# make test [KERNEL=6.1]   all tests, in a virtual machine
+# make experiment NAME=old-flows   another experiment: see lab/experiment.py
+# make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
+#                          unless told which
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
-# demo, test, check and shell need root on Debian or Ubuntu and install what
-# they lack.
+# demo, experiment, test, check and shell need root on Debian or Ubuntu and
+# install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
-KERNEL	?= 6.1
 SEED	?= 1
+# For one virtual machine, and for one each
+one	= $(or $(firstword $(KERNEL)),6.1)
+each	= $(or $(KERNEL),6.1 6.12 7.2)
 
 KINDS	:= las
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
@@ -33,7 +37,7 @@ plugins:
 
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
-	$(MAKE) -C lab flowgen
+	$(MAKE) -C lab
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
 		selftests/vm/lockstep.c -ldl
 
@@ -51,7 +55,7 @@ uninstall:
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 sparse:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 C=2 \
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 KBUILD_CHECKSRC=2 \
 		CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror modules
 
 clean:
@@ -65,18 +69,19 @@ setup:
 	@selftests/vm/host-setup
 
 demo: setup
-	$(PYTHON) lab/demo.py --kernel $(KERNEL) --seed $(SEED)
+	$(PYTHON) lab/demo.py --kernel $(one) --seed $(SEED)
+
+experiment: setup
+	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) --seed $(SEED)
 
 test: setup
-	$(PYTHON) -m pytest -q -p no:cacheprovider selftests/vm lab
-	$(PYTHON) -m vm run --kernel $(KERNEL) --mode functional --name test \
-		--timeout 1200 selftests/run.sh
+	$(PYTHON) -m vm test $(each)
 
 check: setup
-	selftests/check $(KERNEL)
+	selftests/check $(each)
 
 shell: setup
-	$(PYTHON) -m vm shell --kernel $(KERNEL)
+	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo test check shell
+	demo experiment test check shell

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line: python3 -m vm root|build|chroot|run|shell (with selftests/ in PYTHONPATH)."""
+"""The command line, python3 -m vm COMMAND, with selftests/ in PYTHONPATH."""
 
 import argparse
 import sys
 
-from . import initramfs
+from . import initramfs, suite
 from .build import chroot, prepare, versions
 from .qemu import FAILED, Guest
 from .root import SUITES, VMError, make_root
@@ -18,10 +18,14 @@ def _arguments() -> argparse.Namespace:
         "build": "build and install the tree in it",
         "chroot": "run a command in the root, in a copy of the tree",
         "run": "run a job in a guest",
+        "test": "run all tests, in a guest of each kernel",
         "shell": "a shell in a functional guest (Ctrl-A X ends it)",
     }
     for name, text in about.items():
         command = commands.add_parser(name, help=text, description=text)
+        if name == "test":
+            command.add_argument("kernels", nargs="+", choices=SUITES, metavar="kernel")
+            continue
         command.add_argument("--kernel", choices=SUITES, default="6.1")
         if name == "chroot":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command ...")
@@ -48,6 +52,8 @@ def _main() -> int:
         return 0
     if options.command == "chroot":
         return chroot(options.kernel, options.words)
+    if options.command == "test":
+        return suite.run(list(dict.fromkeys(options.kernels)))
     built = prepare(options.kernel)
     if options.command == "build":
         for name, version in versions(built).items():

@@ -2,7 +2,6 @@
 """Write initramfs archives: the same input gives the same bytes."""
 
 import fnmatch
-import gzip
 import hashlib
 import lzma
 import os
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
-from .root import VMError, locked, packages
+from .root import VMError, locked, need, packages
 
 # What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
 DEFAULT_MODULES = (
@@ -275,18 +274,28 @@ def _virtual(built: Built, loaded: list[str]) -> Tree:
                 for name, node in scan(where, lambda n, end=unwanted: n.endswith(end)).items():
                     tree[f"{prefix}/{name}"] = node
     for module in loaded:
-        tree[f"usr/lib/modules/{built.version}/{module}"] = file(_module(built, module))
+        tree[f"usr/lib/modules/{built.version}/{_unpacked_name(module)}"] = _unpacked(built, module)
     return tree
 
 
-def _module(built: Built, name: str) -> bytes:
-    """A module's content, unpacked: busybox's insmod takes no compressed ones."""
-    below = Path("usr/lib/modules") / built.version / name
+def _unpacked_name(module: str) -> str:
+    return re.sub(r"\.ko\.\w+$", ".ko", module)
+
+
+def _unpacked(built: Built, module: str) -> Node:
+    """A module as busybox's insmod wants it."""
+    below = Path("usr/lib/modules") / built.version / module
     found = built.upper / below
     data = (found if found.exists() else built.root / below).read_bytes()
-    if name.endswith(".xz"):
-        return lzma.decompress(data)
-    return gzip.decompress(data) if name.endswith(".gz") else data
+    kind = module.rsplit(".", 1)[1]
+    if kind == "xz":
+        data = lzma.decompress(data)
+    elif kind == "zst":
+        command = [need("zstd"), "-dc"]
+        data = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True).stdout
+    elif kind != "ko":
+        raise VMError(f"cannot unpack {module}")
+    return file(data)
 
 
 def _tests(built: Built, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Node]]:
@@ -329,6 +338,7 @@ def make(
         _add_libraries(tree, built.root)
     tree["init"] = file(Path(__file__).with_name("init"), 0o755)
     shell = [f"{name}={shlex.quote(value)}\n" for name, value in config.items()]
+    loaded = [_unpacked_name(module) for module in loaded] if virtual else loaded
     shell.append("modules=" + shlex.quote(" ".join(loaded)) + "\n")
     shell.append("set -- " + " ".join(map(shlex.quote, args)) + "\n")
     tree["sf/config"] = file("".join(shell).encode())

@@ -23,6 +23,8 @@ _PROBE_SECONDS = 20
 _KERNEL = (
     "console=ttyS0 loglevel=5 printk.time=1 panic=-1 oops=panic nokaslr reboot=t trace_clock=local"
 )
+# A busy host may not let a processor of the guest run for long. What hangs for ever is seen still.
+_PATIENT = "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30 tsc=nowatchdog"
 _PROBE_INIT = b"#!/usr/bin/busybox sh\necho shortfirst: booted\n/usr/bin/busybox reboot -f\n"
 # One processor, whose clock counts instructions, 1 ns each; the time stamp counter runs at 1 GHz.
 # The model has no RDRAND and RDSEED: they are the host's randomness.
@@ -167,6 +169,7 @@ class Guest:
             shutil.copy(self.built.upper / INSIDE / _LOCKSTEP, self.directory)
         else:
             accel = [*accelerator(self.built), "-smp", "2", "-m", "1G"]
+            append = f"{append} {_PATIENT}"
         return [*_command(accel, self.built.vmlinuz, append), *serial], config["token"]
 
     def run(self, on_line: Callable[[str], None] | None = None) -> Result:

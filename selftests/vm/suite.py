@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""All tests: those that need no guest, then selftests/run.sh in a guest of each kernel."""
+
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .build import CHECKOUT, prepare
+from .qemu import Guest
+from .root import VMError
+
+HOST_TESTS = ["selftests/vm", "selftests/host", "lab"]
+TIMEOUT = 1800  # seconds for one kernel, which takes some minutes if it has a processor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    where: str
+    passed: int
+    failed: int
+    seconds: float
+    error: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
+        return f"{text}, {self.error}" if self.error else text
+
+
+def judge(where: str, said: str, status: int, error: str, seconds: float) -> Outcome:
+    """What the last line with results says. Nobody passes who fails without telling where."""
+    lines = re.findall(r"^.*\d+ (?:passed|failed|errors?)\b.*$", said, re.MULTILINE)
+    numbers = re.findall(r"(\d+) (passed|failed|error)", lines[-1] if lines else "")
+    passed = sum(int(number) for number, word in numbers if word == "passed")
+    failed = sum(int(number) for number, word in numbers if word != "passed")
+    if not error and not lines:
+        error = "no results"
+    elif not error and status and not failed:
+        error = f"exit status {status}"
+    return Outcome(where, passed, failed + bool(error), seconds, error)
+
+
+def _host() -> Outcome:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *HOST_TESTS]
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="", flush=True)
+    return judge("host", done.stdout, done.returncode, "", time.monotonic() - began)
+
+
+def _guest(kernel: str, prefix: str) -> Outcome:
+    began = time.monotonic()
+    try:
+        guest = Guest(
+            prepare(kernel),
+            mode="functional",
+            name="test",
+            job=str(CHECKOUT / "selftests/run.sh"),
+            timeout=TIMEOUT,
+        )
+        result = guest.run(lambda line: print(f"{prefix}{line}\n", end="", flush=True))
+    except VMError as error:
+        return judge(kernel, "", 1, str(error), time.monotonic() - began)
+    seconds = time.monotonic() - began
+    said = result.data_path.read_text(errors="replace")
+    error = f"{result.error}; see {result.console_path}" if result.error else ""
+    return judge(kernel, said, result.status, error, seconds)
+
+
+def run(kernels: Sequence[str]) -> int:
+    """Run all tests, as many kernels at a time as there are processors; the exit status."""
+    outcomes = [_host()]
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    for kernel in kernels:
+        waiting.put(kernel)
+
+    def work() -> None:
+        try:
+            while not waiting.empty():
+                kernel = waiting.get()
+                ended.put(_guest(kernel, f"{kernel}| " if len(kernels) > 1 else ""))
+        except BaseException as error:
+            ended.put(error)
+
+    # Daemons: should this program end early, they and their guests end with it
+    for _ in range(min(len(kernels), len(os.sched_getaffinity(0)))):
+        threading.Thread(target=work, daemon=True).start()
+    for _ in kernels:
+        outcome = ended.get()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        outcomes.append(outcome)
+
+    print()
+    for outcome in outcomes:
+        print(outcome)
+    failed = sum(outcome.failed for outcome in outcomes)
+    print(f"{sum(outcome.passed for outcome in outcomes)} passed, {failed} failed")
+    return 1 if failed else 0
