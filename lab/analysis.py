@@ -5,8 +5,10 @@ Sizes are in packets of 1448 payload bytes, times in ms.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +88,61 @@ def parse_run(name: str, text: str) -> Run:
     )
 
 
+@dataclass(frozen=True)
+class Steady:
+    """A flow of constant rate: of each packet the delay that the queue added, NaN if lost."""
+
+    delay: np.ndarray
+
+    @property
+    def loss(self) -> float:
+        return float(np.isnan(self.delay).mean())
+
+    def percentile(self, q: float) -> float:
+        """Over the packets that arrived; infinite if none did."""
+        arrived = self.delay[~np.isnan(self.delay)]
+        return float(np.percentile(arrived, q)) if arrived.size else np.inf
+
+
+_SECTION = re.compile(
+    r"^cbr (\S+) bytes \d+ least_us (\d+)\n((?:\d+\n|lost\n)*)#end packets (\d+) lost (\d+)\n",
+    re.MULTILINE,
+)
+
+
+def split_steady(name: str, text: str) -> tuple[dict[str, Steady], str]:
+    """Take cbr's sections out of what a job wrote; returns its flows and the rest."""
+    flows = {}
+    text = "\n".join([*text.splitlines(), ""])
+    for flow, least, lines, packets, lost in _SECTION.findall(text):
+        delay = [np.nan if line == "lost" else int(line) - int(least) for line in lines.split()]
+        flows[flow] = Steady(np.array(delay) / 1000)
+        if len(delay) != int(packets) or np.isnan(delay).sum() != int(lost):
+            raise DataError(f"{name}: {flow}'s packets do not add up to their last line")
+    rest = _SECTION.sub("", text)
+    if re.search(r"^(cbr |lost$)", rest, re.MULTILINE):
+        raise DataError(f"{name}: a list of packets is truncated")
+    return flows, rest
+
+
+_BULK = re.compile(
+    r"^bulk flows (\d+) interval_us (\d+)\n((?:[\d,]+\n)*)#end intervals (\d+)\n", re.MULTILINE
+)
+
+
+def split_bulk(name: str, text: str) -> tuple[np.ndarray, str]:
+    """Take bulk's section out of what a job wrote; returns bit/s[interval, flow] and the rest."""
+    text = "\n".join([*text.splitlines(), ""])
+    found = _BULK.search(text)
+    if not found:
+        raise DataError(f"{name}: the list of intervals is truncated")
+    flows, us, lines, intervals = found.groups()
+    rows = [[int(cell) for cell in line.split(",")] for line in lines.split()]
+    if len(rows) != int(intervals) or {len(row) for row in rows} != {int(flows)}:
+        raise DataError(f"{name}: the list of intervals does not add up to its last line")
+    return np.array(rows) * 8e6 / int(us), text[: found.start()] + text[found.end() :]
+
+
 def read_run(name: str, path: Path) -> Run:
     return parse_run(name, path.read_text(errors="replace"))
 
@@ -109,7 +166,7 @@ def select(run: Run, size_class: str) -> np.ndarray:
     return run.response[keep]
 
 
-def _format(rows: list[list[str]]) -> str:
+def format_rows(rows: list[list[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -146,7 +203,7 @@ def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str
                 f"{small.max():.1f}" if small.size else "-",
             ]
         )
-    return _format(times) + "\n" + _format(rest)
+    return format_rows(times) + "\n" + format_rows(rest)
 
 
 def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, ...]:
@@ -169,15 +226,29 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
 COLOURS = ["#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00"]
 
 
-def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
-    """Response time against size, as `base`.svg and `base`.png; the same data, the same bytes."""
+def new_figure(width: float, height: float) -> tuple:
+    """A figure and its axes; matplotlib takes its time and not every program needs it."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "shortfirst"
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5.5), layout="constrained")
+    return plt.subplots(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, base: Path) -> None:
+    """As `base`.svg and `base`.png; the same data, the same bytes."""
+    import matplotlib.pyplot as plt
+
+    for suffix, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
+        figure.savefig(base.with_suffix(suffix), metadata=metadata, dpi=130)
+    plt.close(figure)
+
+
+def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
+    """Response time against size, as `base`.svg and `base`.png; the same data, the same bytes."""
+    figure, axes = new_figure(8, 5.5)
     for i, run in enumerate([*runs, floor]):
         colour = "black" if run is floor else COLOURS[i % len(COLOURS)]
         size, mean, p99 = binned(run)
@@ -193,6 +264,4 @@ def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
     )
     axes.grid(alpha=0.3, which="major")
     axes.legend(title="mean; thin: 99th percentile", frameon=False)
-    for suffix, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
-        figure.savefig(base.with_suffix(suffix), metadata=metadata, dpi=130)
-    plt.close(figure)
+    save(figure, base)

@@ -7,21 +7,15 @@ same table. The floor is every flow alone on the link.
 """
 
 import argparse
-import heapq
 import os
-import queue
 import re
 import shutil
 import sys
-import threading
-import time
-from dataclasses import dataclass
-from pathlib import Path
 
 from analysis import DataError, Link, plot, read_run, table
-from vm import Built, Guest, Result, VMError, prepare, versions
+from runner import LAB, Job, run_all
+from vm import VMError, prepare, versions
 
-LAB = Path(__file__).resolve().parent
 SIZES = "0.8*exp(4)+0.2*bp(13,5000,1.1)"
 QDISCS = {
     "pfifo": "pfifo limit 100",
@@ -30,117 +24,19 @@ QDISCS = {
     "las": "las",
 }
 FLOOR = "floor"
-PROGRESS = re.compile(r"progress (\d+) (\d+) active")
-BOOT = 15  # booting takes as long as so many seconds of flows
 
 
-@dataclass
-class Job:
-    name: str
-    qdisc: str
-    flowgen: list[str]
-    weight: float = 1  # how long it takes, against the others
-    began: float = 0
-    took: float = 0
-    share: float = 0  # done so far
-    result: Result | None = None
-
-    def on_line(self, line: str) -> None:
-        if found := PROGRESS.match(line):
-            done, total = map(float, found.groups())
-            self.share = min((done + BOOT) / (total + BOOT), 1)
-
-
-def time_left(jobs: list[Job], slots: int, now: float) -> float | None:
-    """Seconds until all jobs are done, `slots` at a time in this order; None if nobody knows."""
-    spent = sum(job.took or now - job.began for job in jobs if job.share)
-    work = sum(job.weight * job.share for job in jobs)
-    if not work:
-        return None
-    ends = []
-    for job in jobs:
-        if job.began and not job.took:
-            ends.append((1 - job.share) * job.weight * spent / work)
-    ends += [0.0] * (slots - len(ends))
-    heapq.heapify(ends)
-    for job in jobs:
-        if not job.began:
-            heapq.heapreplace(ends, ends[0] + job.weight * spent / work)
-    return max(ends)
-
-
-def status_line(jobs: list[Job], slots: int) -> str:
-    parts = [f"{sum(job.took > 0 for job in jobs)} of {len(jobs)} runs done"]
-    parts += [f"{j.name} {100 * j.share:.0f} %" for j in jobs if j.began and not j.took]
-    left = time_left(jobs, slots, time.monotonic())
-    parts.append("time left: " + (f"{left:.0f} s" if left is not None else "not known yet"))
-    return ", ".join(parts)
-
-
-def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> None:
-    """Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails."""
-    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    ended: queue.SimpleQueue[Job | BaseException] = queue.SimpleQueue()
-    for job in jobs:
-        waiting.put(job)
-
-    def work() -> None:
-        try:
-            while not waiting.empty():
-                job = waiting.get()
-                job.began = time.monotonic()
-                guest = Guest(
-                    built,
-                    mode="virtual",
-                    name=f"{name}-{job.name}",
-                    job=str(LAB / "job.sh"),
-                    args=[job.qdisc, *job.flowgen],
-                    seed=seed,
-                )
-                job.result = guest.run(on_line=job.on_line)
-                job.took, job.share = time.monotonic() - job.began, 1
-                ended.put(job)
-        except BaseException as error:
-            ended.put(error)
-
-    # Daemons: should this program end early, they and their guests end with it
-    slots = min(slots, len(jobs))
-    for _ in range(slots):
-        threading.Thread(target=work, daemon=True).start()
-    terminal = sys.stdout.isatty()
-    shown = 0.0
-    left = len(jobs)
-    while left:
-        try:
-            job = ended.get(timeout=0.5)
-        except queue.Empty:
-            job = None
-        if isinstance(job, BaseException):
-            raise job
-        if job and job.result:
-            left -= 1
-            if job.result.error or job.result.status:
-                why = job.result.error or f"its job failed with status {job.result.status}"
-                raise VMError(f"the run {job.name}: {why}; see {job.result.console_path}")
-        if terminal:
-            print("\r\033[K" + status_line(jobs, slots), end="", flush=True)
-        elif job or time.monotonic() - shown > 15:
-            shown = time.monotonic()
-            print(status_line(jobs, slots), flush=True)
-    if terminal:
-        print("\r\033[K", end="")
-
-
-def parse_qdiscs(text: str) -> dict[str, str]:
-    """Names of QDISCS and NAME=TC-WORDS, separated by commas."""
+def parse_qdiscs(text: str, known: dict[str, str] | None = None) -> dict[str, str]:
+    """Names that are known (by default: QDISCS) and NAME=TC-WORDS, separated by commas."""
+    known = known or QDISCS
     chosen = {}
     for item in text.split(","):
         name, _, words = item.partition("=")
-        if not re.fullmatch(r"[\w.-]+", name) or name == FLOOR or not (words or name in QDISCS):
+        if not re.fullmatch(r"[\w.-]+", name) or name == FLOOR or not (words or name in known):
             raise argparse.ArgumentTypeError(
-                f"{item!r}: give {', '.join(QDISCS)}, or NAME=KIND OPTION..."
+                f"{item!r}: give {', '.join(known)}, or NAME=KIND OPTION..."
             )
-        chosen[name] = words or QDISCS[name]
+        chosen[name] = words or known[name]
     return chosen
 
 
@@ -163,8 +59,8 @@ def main() -> int:
     flows = ["--size", SIZES, "--seed", str(options.seed)]
     flows += ["--load", str(options.load), "--duration", str(options.duration)]
     # Longest first
-    jobs = [Job(FLOOR, "pfifo limit 10000", [*flows, "--alone"])]
-    jobs += [Job(name, qdisc, flows) for name, qdisc in options.qdiscs.items()]
+    jobs = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
+    jobs += [Job(name, "job.sh", [qdisc, *flows]) for name, qdisc in options.qdiscs.items()]
     jobs.sort(key=lambda job: -job.weight)
     print(f"{what}, kernel {built.version}")
     run_all(built, jobs, max(options.jobs, 1), options.seed, f"demo-{options.seed}")

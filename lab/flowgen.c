@@ -12,14 +12,11 @@
  * sizes have a random stream each: another load means the same sizes.
  */
 #define _GNU_SOURCE
-#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +25,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <termios.h>
-#include <time.h>
 #include <unistd.h>
+#include "util.h"
 
-#define NSEC		1000000000LL
 #define PAYLOAD		1448	/* bytes of a packet that sizes count */
 #define WIRE_BITS	(1500 * 8)
 #define PROGRESS	(5 * NSEC)
@@ -80,7 +75,7 @@ static const char *text[OPTIONS] = {
 	[SIZE] = "fixed(10)", [ADDR] = "127.0.0.1", [PORT] = "5000",
 };
 
-static int list, alone;
+static int list, alone, web;
 
 static struct term terms[MAX_TERMS];
 static int nterms;
@@ -94,10 +89,7 @@ static char buf[65536];
 
 static long long now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NSEC + ts.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* xoshiro256** seeded by splitmix64 (Blackman and Vigna, public domain) */
@@ -199,6 +191,41 @@ static int later(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* An integer of at least 1 from an exponential distribution */
+static int draw_count(struct rng *r, double mean)
+{
+	return fmax(1, round(-mean * log(rng_next(r))));
+}
+
+/*
+ * Table 1 of Rai et al. 2004: a session is of Exp(60) pages, Exp(5) s apart, a
+ * page of Exp(3) objects, Exp(0.5) s apart, and an object is a flow. What would
+ * be after the end is taken to the beginning, so that there are as many sessions
+ * under way then as at any time.
+ */
+static void web_arrivals(struct rng *r, long long *at)
+{
+	double t = 0;
+	int pages = 0, objects = 0;
+
+	for (unsigned int i = 0; i < nflows; i++) {
+		if (objects) {
+			t += -0.5 * log(rng_next(r));
+		} else if (pages) {
+			t += -5 * log(rng_next(r));
+		} else {
+			t = num[DURATION] * rng_next(r);
+			pages = draw_count(r, 60);
+		}
+		if (!objects) {
+			objects = draw_count(r, 3);
+			pages--;
+		}
+		objects--;
+		at[i] = fmod(t, num[DURATION]) * NSEC;
+	}
+}
+
 /*
  * Flows are drawn until they make up the load; then their number of moments,
  * uniform over the duration: a Poisson process, given that number. To fix the
@@ -239,27 +266,15 @@ static void generate(void)
 	at = malloc(nflows * sizeof(*at));
 	if (!at)
 		err(1, "flow list");
-	for (unsigned int i = 0; i < nflows; i++)
-		at[i] = num[DURATION] * NSEC * rng_next(&arrivals);
+	if (web)
+		web_arrivals(&arrivals, at);
+	else
+		for (unsigned int i = 0; i < nflows; i++)
+			at[i] = num[DURATION] * NSEC * rng_next(&arrivals);
 	qsort(at, nflows, sizeof(*at), later);
 	for (unsigned int i = 0; i < nflows; i++)
 		flows[i].at = at[i];
 	free(at);
-}
-
-static void enter_netns(const char *name)
-{
-	char path[256];
-	int fd;
-
-	if (!name)
-		return;
-	snprintf(path, sizeof(path), "%s%s",
-		 strchr(name, '/') ? "" : "/run/netns/", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		err(1, "network namespace %s", path);
-	close(fd);
 }
 
 /* Edge triggered: an event costs one wakeup and needs no epoll_ctl() after */
@@ -596,11 +611,11 @@ int main(int argc, char **argv)
 		[OUT] = { "out", 1, NULL, OUT },
 		{ "list", 0, &list, 1 },
 		{ "alone", 0, &alone, 1 },
+		{ "web", 0, &web, 1 },
 		{ NULL, 0, NULL, 0 }
 	};
-	FILE *out = stdout;
-	struct termios tio;
 	char *end;
+	FILE *out;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -619,15 +634,7 @@ int main(int argc, char **argv)
 		errx(1, "unexpected \"%s\"", argv[optind]);
 	setlinebuf(stdout);
 	generate();
-	if (text[OUT]) {
-		out = fopen(text[OUT], "w");
-		if (!out)
-			err(1, "%s", text[OUT]);
-		if (!tcgetattr(fileno(out), &tio)) {
-			cfmakeraw(&tio);
-			tcsetattr(fileno(out), TCSANOW, &tio);
-		}
-	}
+	out = open_out(text[OUT]);
 	if (!list)
 		run();
 	write_csv(out);

@@ -119,3 +119,40 @@ def test_picture_is_the_same_to_the_byte(tmp_path: Path) -> None:
     for suffix in (".svg", ".png"):
         first = (tmp_path / "a").with_suffix(suffix).read_bytes()
         assert len(first) > 5000 and first == (tmp_path / "b").with_suffix(suffix).read_bytes()
+
+
+SECTION = "cbr a bytes 160 least_us 1000\n1000\nlost\n3500\n#end packets 3 lost 1\n"
+
+
+def test_steady_flows() -> None:
+    flows, rest = analysis.split_steady("x", text(FLOWS).replace("[{", f"{SECTION}[{{"))
+    one = flows["a"]
+    assert one.delay[[0, 2]].tolist() == [0, 2.5] and np.isnan(one.delay[1])
+    assert one.loss == pytest.approx(1 / 3)
+    assert [one.percentile(q) for q in (0, 50, 100)] == [0, 1.25, 2.5]
+    assert analysis.parse_run("x", rest).drops == 3
+    assert analysis.Steady(np.array([np.nan])).percentile(99) == np.inf
+
+
+@pytest.mark.parametrize("cut", range(1, len(SECTION) - 1))
+def test_truncated_steady_flow(cut: int) -> None:
+    with pytest.raises(analysis.DataError):
+        flows, rest = analysis.split_steady("x", text(FLOWS, SECTION[:cut]))
+        analysis.parse_run("x", rest)
+
+
+@pytest.mark.parametrize("line", range(1, 4))
+def test_lost_packet_line(line: int) -> None:
+    lines = SECTION.split("\n")
+    del lines[line]
+    with pytest.raises(analysis.DataError, match="do not add up"):
+        analysis.split_steady("x", "\n".join(lines))
+
+
+def test_bulk_flows() -> None:
+    section = "bulk flows 2 interval_us 500000\n1000,0\n500,250\n#end intervals 2\n"
+    rates, rest = analysis.split_bulk("x", "before\n" + section + "after\n")
+    assert rates.tolist() == [[16000, 0], [8000, 4000]] and rest == "before\nafter\n"
+    for bad in (section[:-5], section.replace("500,250\n", ""), section.replace("0,250", "0")):
+        with pytest.raises(analysis.DataError):
+            analysis.split_bulk("x", bad)

@@ -92,6 +92,22 @@ def test_arrivals_are_poisson(flowgen: Path) -> None:
     assert gaps[len(gaps) * 9 // 10] == pytest.approx(mean * math.log(10), rel=0.03)
 
 
+def test_web_sessions(flowgen: Path) -> None:
+    options = ["--size", "pareto(2,1.2)", "--load", "0.7", "--duration", "2000"]
+    web = listed(flowgen, "--web", *options)
+    plain = listed(flowgen, *options)
+    assert [size for _, size in web] == [size for _, size in plain]
+    starts = [t for t, _ in web]
+    assert starts == sorted(starts) and 0 <= starts[0] and starts[-1] < 2000e6
+    # Sessions of some 200 flows over minutes: flows come in crowds, unlike a Poisson process
+    counts = {
+        name: [sum(t // 10e6 == i for t, _ in flows) for i in range(200)]
+        for name, flows in (("web", web), ("plain", plain))
+    }
+    spread = {n: sum((x - len(web) / 200) ** 2 for x in c) / len(web) for n, c in counts.items()}
+    assert spread["plain"] < 1.5 and spread["web"] > 3
+
+
 def test_seed_decides(flowgen: Path) -> None:
     one = listed(flowgen, "--seed", "1", "--size", D1)
     assert one == listed(flowgen, "--seed", "1", "--size", D1)

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bulk: TCP flows that never end, between two network namespaces.
+ *
+ * The receiver connects, the sender sends all it can until the duration is over.
+ * One process holds both ends, as flowgen does. What each flow has received in
+ * each interval is written, a line for an interval, a column for a flow.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include "util.h"
+
+#define MAX_FLOWS	64
+#define PROGRESS	(5 * NSEC)
+
+enum { FLOWS, DURATION, INTERVAL, PORT, NUMBERS };
+enum { SND = NUMBERS, RCV, ADDR, OUT, OPTIONS };
+
+static double num[NUMBERS] = {
+	[FLOWS] = 1, [DURATION] = 10, [INTERVAL] = 1,	/* seconds */
+	[PORT] = 7000,
+};
+
+static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1" };
+
+static struct pollfd ends[2 * MAX_FLOWS];	/* receivers, then senders */
+static long long *received;			/* [interval][flow], bytes */
+static char buf[65536];
+
+static long long now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static void open_flows(int flows)
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_port = htons(num[PORT]),
+	};
+	int listener, one = 1;
+
+	if (inet_pton(AF_INET, text[ADDR], &to.sin_addr) != 1)
+		errx(1, "%s: no IPv4 address", text[ADDR]);
+	enter_netns(text[SND]);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 ||
+	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(listener, (struct sockaddr *)&to, sizeof(to)) || listen(listener, flows))
+		err(1, "listen on %s", text[ADDR]);
+	enter_netns(text[RCV]);
+	for (int i = 0; i < flows; i++) {
+		ends[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ends[i].events = POLLIN;
+		if (ends[i].fd < 0 || connect(ends[i].fd, (struct sockaddr *)&to, sizeof(to)))
+			err(1, "connect to %s", text[ADDR]);
+	}
+	for (int i = flows; i < 2 * flows; i++) {
+		ends[i].fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		ends[i].events = POLLOUT;
+		if (ends[i].fd < 0)
+			err(1, "accept");
+	}
+	close(listener);
+}
+
+static void transfer(int flows, long long *sum)
+{
+	for (int i = 0; i < 2 * flows; i++) {
+		ssize_t n = 1;
+
+		if (!ends[i].revents)
+			continue;
+		/* MSG_TRUNC: TCP throws the data away instead of copying it */
+		if (i < flows)
+			n = recv(ends[i].fd, buf, sizeof(buf), MSG_TRUNC | MSG_DONTWAIT);
+		else if (send(ends[i].fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			n = -1;
+		if (!n || (n < 0 && errno != EAGAIN))
+			err(1, "flow %d", i % flows);
+		if (i < flows && n > 0)
+			sum[i] += n;
+	}
+}
+
+static void run(int flows, int intervals)
+{
+	struct linger hard = { .l_onoff = 1 };
+	long long length = num[INTERVAL] * NSEC, end = length * intervals;
+	long long t0 = now(), next_progress = PROGRESS, t;
+
+	while ((t = now() - t0) < end) {
+		long long left = (t / length + 1) * length - t;
+		struct timespec wait = { left / NSEC, left % NSEC };
+
+		if (t >= next_progress) {
+			printf("progress %lld %lld active %d\n", t / NSEC, end / NSEC, flows);
+			next_progress += PROGRESS;
+		}
+		if (ppoll(ends, 2 * flows, &wait, NULL) < 0 && errno != EINTR)
+			err(1, "ppoll");
+		t = now() - t0;
+		if (t < end)
+			transfer(flows, received + t / length * flows);
+	}
+	/* Nothing may go on behind the back of those who measure after us */
+	for (int i = 0; i < 2 * flows; i++) {
+		setsockopt(ends[i].fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		close(ends[i].fd);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "flows", 1, NULL, FLOWS }, { "duration", 1, NULL, DURATION },
+		{ "interval", 1, NULL, INTERVAL }, { "port", 1, NULL, PORT },
+		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
+		{ "addr", 1, NULL, ADDR }, { "out", 1, NULL, OUT },
+		{ NULL, 0, NULL, 0 }
+	};
+	int c, flows, intervals;
+	char *end;
+	FILE *out;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == '?')
+			return 1;
+		text[c] = optarg;
+		if (c >= NUMBERS)
+			continue;
+		num[c] = strtod(optarg, &end);
+		if (*end || !(num[c] > 0))
+			errx(1, "--%s: %s is no number > 0", options[c].name, optarg);
+	}
+	flows = num[FLOWS];
+	intervals = num[DURATION] / num[INTERVAL] + 0.5;
+	if (optind < argc || flows < 1 || flows > MAX_FLOWS || intervals < 1)
+		errx(1, "1 to %d flows, and an interval or more", MAX_FLOWS);
+	received = calloc((size_t)intervals * flows, sizeof(*received));
+	if (!received)
+		err(1, "results");
+	setlinebuf(stdout);
+	out = open_out(text[OUT]);
+	open_flows(flows);
+	run(flows, intervals);
+	fprintf(out, "bulk flows %d interval_us %.0f\n", flows, num[INTERVAL] * 1e6);
+	for (int i = 0; i < intervals * flows; i++)
+		fprintf(out, "%lld%c", received[i], (i + 1) % flows ? ',' : '\n');
+	/* Tells a whole section from a truncated one */
+	fprintf(out, "#end intervals %d\n", intervals);
+	if (fclose(out))
+		err(1, "writing the result");
+	return 0;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cbr: UDP flows of constant rate between two network namespaces.
+ *
+ *	cbr [--snd NS] [--rcv NS] [--addr ADDR] [--port N] [--out FILE] FLOW...
+ *
+ * FLOW is NAME:FROM:PHASE,PHASE,... and PHASE is SECONDS*BYTES/US: for so many
+ * seconds a datagram of so many bytes every so many microseconds; SECONDS*0 is
+ * silence. All phases of a flow have the same ports. What it sends from second
+ * FROM on is measured.
+ *
+ * One process sends and receives, so that one clock measures the delay: from
+ * sendto() to the packet's arrival at the receiver's device. For each flow it
+ * writes the delay of every measured packet, or that it was lost, and the least
+ * delay that any packet of the last phase's size had.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include "util.h"
+
+#define MAX_FLOWS	8
+#define MAX_PHASES	4
+#define MAX_BYTES	1472
+#define NEVER		LLONG_MAX
+#define STRAGGLERS	(30 * NSEC)
+#define PROGRESS	(30 * NSEC)
+#define BUFFER		(8 << 20)
+
+struct header {
+	long long sent;
+	unsigned int flow;
+	unsigned int number;	/* 1 and up if measured, else 0 */
+};
+
+struct phase {
+	long long end, gap;	/* ns */
+	int bytes;
+};
+
+struct flow {
+	char name[16];
+	long long from, next;	/* ns */
+	struct phase phases[MAX_PHASES], *phase, *stop;
+	int sock;
+	unsigned int expected, sent, received;
+	long long *delay;	/* of the measured packets, ns; 0: lost */
+	long long least;
+};
+
+static struct flow flows[MAX_FLOWS];
+static unsigned int nflows;
+static double packets, packets_sent;
+static int receiver;
+
+/* Delays are differences to the time stamps of the kernel, which has this clock */
+static long long now(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+static void bad_flow(const char *arg)
+{
+	errx(1, "%s: no NAME:SECONDS:SECONDS*BYTES/US,...", arg);
+}
+
+static void parse_flow(struct flow *f, const char *arg)
+{
+	long long begin = 0;
+	const char *p = arg;
+	double from, span;
+	struct phase *ph;
+	int len = 0;
+
+	if (sscanf(p, "%15[a-z0-9]:%lf%n", f->name, &from, &len) < 2 || from < 0)
+		bad_flow(arg);
+	f->from = from * NSEC;
+	for (ph = f->phases; p[len]; ph++, begin += span * NSEC) {
+		double us = 0;
+
+		p += len + 1;
+		if (ph == f->phases + MAX_PHASES || (p[-1] != ',' && p[-1] != ':') ||
+		    sscanf(p, "%lf*%d%n/%lf%n", &span, &ph->bytes, &len, &us, &len) < 2 ||
+		    !(span > 0) || ph->bytes < 0 || ph->bytes > MAX_BYTES ||
+		    (ph->bytes && (!(us > 0) || ph->bytes < (int)sizeof(struct header))))
+			bad_flow(arg);
+		ph->gap = us * 1000;
+		ph->end = begin + span * NSEC;
+		if (!ph->bytes)
+			continue;
+		packets += ph->end / ph->gap - begin / ph->gap;
+		if (ph->end > f->from)
+			f->expected += (ph->end - begin) / ph->gap + 1;
+	}
+	f->phase = f->phases;
+	f->stop = ph;
+	f->least = NEVER;
+	f->delay = calloc(f->expected, sizeof(*f->delay));
+	if (ph == f->phases || !f->expected || !ph[-1].bytes)
+		errx(1, "%s: nothing to measure at the end", arg);
+	if (!f->delay)
+		err(1, "%s", arg);
+}
+
+/* The next packet's phase, if there is one; a phase begins when another ends. */
+static void next_phase(struct flow *f)
+{
+	while (f->next >= f->phase->end || !f->phase->bytes) {
+		f->next = f->phase->end;
+		if (++f->phase == f->stop) {
+			f->next = NEVER;
+			return;
+		}
+	}
+}
+
+static int udp_socket(int which)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int size = BUFFER;
+
+	/* Nothing may be lost but on the way */
+	if (sock < 0 || (setsockopt(sock, SOL_SOCKET, which, &size, sizeof(size)) &&
+			 errno != EPERM))
+		err(1, "socket");
+	return sock;
+}
+
+static void send_packet(unsigned int i)
+{
+	struct flow *f = &flows[i];
+	union {
+		struct header h;
+		char payload[MAX_BYTES];
+	} packet = { .h = { .flow = i } };
+
+	if (f->next >= f->from)
+		packet.h.number = ++f->sent;
+	packet.h.sent = now();
+	if (send(f->sock, &packet, f->phase->bytes, 0) != f->phase->bytes)
+		err(1, "%s: sending", f->name);
+	packets_sent++;
+	f->next += f->phase->gap;
+	next_phase(f);
+}
+
+static void receive_all(void)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(struct timespec))];
+	} control;
+	struct header h;
+	struct iovec iov = { &h, sizeof(h) };
+	ssize_t n;
+
+	for (;;) {
+		struct msghdr msg = {
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = sizeof(control),
+		};
+		struct timespec *ts = (struct timespec *)CMSG_DATA(&control.header);
+		long long delay;
+		struct flow *f;
+
+		n = recvmsg(receiver, &msg, MSG_TRUNC);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < (ssize_t)sizeof(h) || h.flow >= nflows ||
+		    h.number > flows[h.flow].sent ||
+		    msg.msg_controllen < CMSG_LEN(sizeof(*ts)))
+			err(1, "receiving");
+		f = &flows[h.flow];
+		delay = ns(ts) - h.sent;
+		if (delay < f->least && n == f->stop[-1].bytes)
+			f->least = delay;
+		if (!h.number || f->delay[h.number - 1])
+			continue;
+		f->delay[h.number - 1] = delay;
+		f->received++;
+	}
+}
+
+static void open_sockets(const char *snd, const char *rcv, const char *addr, int port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int one = 1;
+
+	if (inet_pton(AF_INET, addr, &to.sin_addr) != 1)
+		errx(1, "%s: no IPv4 address", addr);
+	enter_netns(snd);
+	for (unsigned int i = 0; i < nflows; i++) {
+		struct sockaddr_in from = {
+			.sin_family = AF_INET,
+			.sin_port = htons(port + 1 + i),
+		};
+
+		flows[i].sock = udp_socket(SO_SNDBUFFORCE);
+		if (bind(flows[i].sock, (struct sockaddr *)&from, sizeof(from)) ||
+		    connect(flows[i].sock, (struct sockaddr *)&to, sizeof(to)))
+			err(1, "%s port %d", addr, port);
+	}
+	enter_netns(rcv);
+	receiver = udp_socket(SO_RCVBUFFORCE);
+	if (setsockopt(receiver, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
+	    bind(receiver, (struct sockaddr *)&to, sizeof(to)))
+		err(1, "%s port %d", addr, port);
+}
+
+static void run(void)
+{
+	struct pollfd pfd = { .fd = receiver, .events = POLLIN };
+	long long t0 = now(), next_progress = t0 + PROGRESS, last = t0;
+
+	for (unsigned int i = 0; i < nflows; i++)
+		next_phase(&flows[i]);
+	for (;;) {
+		long long due = NEVER, t = now();
+		unsigned int missing = 0;
+		struct timespec wait;
+
+		for (unsigned int i = 0; i < nflows; i++) {
+			struct flow *f = &flows[i];
+
+			while (f->next <= t - t0) {
+				send_packet(i);
+				last = t;
+			}
+			if (f->next < due)
+				due = f->next;
+			missing += f->sent - f->received;
+		}
+		if (due == NEVER && (!missing || t >= last + STRAGGLERS))
+			return;
+		due = due == NEVER ? last + STRAGGLERS : due + t0;
+		if (t >= next_progress) {
+			printf("progress %.0f %.0f active %u\n", packets_sent, packets, nflows);
+			next_progress = t + PROGRESS;
+		}
+		t = now();
+		wait.tv_sec = due > t ? (due - t) / NSEC : 0;
+		wait.tv_nsec = due > t ? (due - t) % NSEC : 0;
+		if (ppoll(&pfd, 1, &wait, NULL) < 0 && errno != EINTR)
+			err(1, "ppoll");
+		receive_all();
+	}
+}
+
+static void write_flow(const struct flow *f, FILE *out)
+{
+	/* Without a packet received there is no delay to compare with */
+	fprintf(out, "cbr %s bytes %d least_us %.0f\n", f->name, f->stop[-1].bytes,
+		f->least == NEVER ? 0 : f->least / 1e3);
+	for (unsigned int i = 0; i < f->sent; i++) {
+		if (f->delay[i])
+			fprintf(out, "%.0f\n", f->delay[i] / 1e3);
+		else
+			fputs("lost\n", out);
+	}
+	/* Tells a whole section from a truncated one */
+	fprintf(out, "#end packets %u lost %u\n", f->sent, f->sent - f->received);
+}
+
+int main(int argc, char **argv)
+{
+	enum { SND, RCV, ADDR, PORT, OUT, OPTIONS };
+	static const struct option options[] = {
+		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
+		{ "addr", 1, NULL, ADDR }, { "port", 1, NULL, PORT },
+		{ "out", 1, NULL, OUT }, { NULL, 0, NULL, 0 }
+	};
+	const char *text[OPTIONS] = { [ADDR] = "127.0.0.1", [PORT] = "6000" };
+	FILE *out;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == '?')
+			return 1;
+		text[c] = optarg;
+	}
+	if (optind == argc || argc - optind > MAX_FLOWS)
+		errx(1, "give 1 to %d flows", MAX_FLOWS);
+	while (optind < argc)
+		parse_flow(&flows[nflows++], argv[optind++]);
+	setlinebuf(stdout);
+	out = open_out(text[OUT]);
+	prctl(PR_SET_TIMERSLACK, 1);
+	open_sockets(text[SND], text[RCV], text[ADDR], atoi(text[PORT]));
+	run();
+	for (unsigned int i = 0; i < nflows; i++)
+		write_flow(&flows[i], out);
+	if (fclose(out))
+		err(1, "writing the result");
+	return 0;
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The runner's guess of the time left."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+LAB = Path(__file__).resolve().parent
+sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
+import runner  # noqa: E402
+
+
+def job(name: str, weight: float = 1, **state: float) -> runner.Job:
+    return runner.Job(name, "job.sh", [], weight, **state)
+
+
+def test_time_left() -> None:
+    assert runner.time_left([job("a"), job("b")], 2, 1000) is None
+    assert runner.time_left([job("a", began=990)], 2, 1000) is None
+    # 10 s for a quarter: 40 s for one, so 30 s are left of a, and c follows b or a
+    jobs = [job("a", began=990, share=0.25), job("b", began=990, share=0.25)]
+    assert runner.time_left(jobs, 2, 1000) == pytest.approx(30)
+    assert runner.time_left([*jobs, job("c")], 2, 1000) == pytest.approx(70)
+    assert runner.time_left([*jobs, job("c", weight=2), job("d")], 2, 1000) == pytest.approx(110)
+    done = job("a", began=900, took=40, share=1)
+    assert runner.time_left([done, job("b", began=980, share=0.5)], 2, 1000) == pytest.approx(20)
+    assert runner.time_left([done], 2, 1000) == 0
+
+
+def test_progress() -> None:
+    one = job("a")
+    one.on_line("[    1.0] something else 5 10")
+    assert one.share == 0
+    one.on_line("progress 5 25 active 3 done 7")
+    assert one.share == (5 + runner.BOOT) / (25 + runner.BOOT)
+    one.on_line("progress 31 25 active 3 done 7")
+    assert one.share == 1
