@@ -16,4 +16,18 @@
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
 #endif
 
+/* skb_gso_segment() has moved out of netdevice.h. */
+#ifdef SF_HAVE_GSO_H
+#include <net/gso.h>
+#endif
+
+/* Set the length of a packet that is not GSO, in bytes. */
+static inline void sf_set_pkt_len(struct sk_buff *skb, unsigned int len)
+{
+	qdisc_skb_cb(skb)->pkt_len = len;
+#ifdef SF_HAVE_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
 #endif

@@ -49,6 +49,9 @@
  *   here. A call or a game stays near 0 however long it lasts, and what has been
  *   a bulk transfer is a short flow again some seconds after.
  *
+ * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
+ * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h.
+ *
  * All of this is under the root qdisc's lock, but for what a dump reads. No
  * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained.
  */
@@ -63,8 +66,11 @@
 #include <linux/skbuff.h>
 #include <linux/stringify.h>
 #include <net/netlink.h>
+#include <net/pkt_cls.h>
 #include "compat.h"
 #include "flow_table.h"
+#include "gso.h"
+#include "las_log.h"
 #include "uapi/pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	1000		/* packets */
@@ -73,6 +79,7 @@
 #define LAS_DEFAULT_IDLE	60000		/* ms */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
 #define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
+#define LAS_DEFAULT_LOG		500		/* K in thousandths */
 
 /*
  * A long flow attains no more than this beyond fair, so that it comes back soon,
@@ -101,6 +108,8 @@ struct las_options {
 	u32	idle;			/* ms */
 	u32	fair;			/* bytes */
 	u32	forgive;		/* bytes per second */
+	u32	log;			/* K in thousandths */
+	u32	split_gso;
 };
 
 struct las_sched {
@@ -110,16 +119,20 @@ struct las_sched {
 	u64		fair_from;	/* ranks from here on are virtual time */
 	u64		virtual_time;
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
+	u32		log_factor;
 	u32		memory;		/* truesize of what the flows hold */
 	u32		held;		/* packets that the flows hold */
 	struct las_options opt;
 	struct sf_table	table;
 	struct las_flow	overflow;
+	struct tcf_proto __rcu *filter_list;
+	struct tcf_block *block;
 
 	/* what a dump reads, like memory and the options */
 	u64		drop_limit;
 	u64		drop_memory;
 	u64		overflow_packets;
+	u64		gso_split;
 	u32		flows_queued;
 	u32		memory_peak;
 };
@@ -213,7 +226,7 @@ static void las_append(struct Qdisc *sch, struct las_flow *flow,
 		rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
 		sf_count(q->flows_queued, 1);
 	}
-	f->qlen++;
+	sf_count(f->qlen, 1);
 	f->backlog += qdisc_pkt_len(skb);
 	q->held++;
 	sf_count(q->memory, las_cb(skb)->truesize);
@@ -245,7 +258,7 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 	}
 	skb->next = NULL;
 	skb->prev = NULL;
-	f->qlen--;
+	sf_count(f->qlen, -1);
 	f->backlog -= qdisc_pkt_len(skb);
 	q->held--;
 	sf_count(q->memory, -las_cb(skb)->truesize);
@@ -288,8 +301,44 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 	return skb;
 }
 
-static struct las_flow *las_classify(struct las_sched *q,
-				     const struct sk_buff *skb)
+/*
+ * The class of @skb by tc filter or skb->priority, 0 if a filter's action wants
+ * it dropped or has taken it; then @ret is what enqueue has to return.
+ */
+static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	struct tcf_proto *filter = rcu_dereference_bh(q->filter_list);
+	struct tcf_result res;
+	int result;
+
+	if (TC_H_MAJ(skb->priority) == sch->handle &&
+	    TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY)
+		return TC_LAS_CLASS_PRIORITY;
+	if (!filter)
+		return TC_LAS_CLASS_ORDINARY;
+
+	*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+	result = tcf_classify(skb, NULL, filter, &res, false);
+#ifdef CONFIG_NET_CLS_ACT
+	switch (result) {
+	case TC_ACT_STOLEN:
+	case TC_ACT_QUEUED:
+	case TC_ACT_TRAP:
+		*ret = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+		fallthrough;
+	case TC_ACT_SHOT:
+		return 0;
+	}
+#endif
+	if (result >= 0 && TC_H_MIN(res.classid) == TC_LAS_CLASS_PRIORITY)
+		return TC_LAS_CLASS_PRIORITY;
+	return TC_LAS_CLASS_ORDINARY;
+}
+
+/* The flow of a packet that has arrived, forgiven what it is to be forgiven */
+static struct las_flow *las_flow_of(struct las_sched *q,
+				    const struct sk_buff *skb)
 {
 	struct sf_flow_key key;
 	u32 now = jiffies;
@@ -299,10 +348,8 @@ static struct las_flow *las_classify(struct las_sched *q,
 
 	begins = sf_flow_key_read(skb, &key);
 	f = sf_table_get(&q->table, &key, now);
-	if (unlikely(!f)) {
-		sf_count(q->overflow_packets, 1);
+	if (unlikely(!f))
 		return &q->overflow;
-	}
 	if (!f->qlen) {
 		leak = (now - f->arrived) * q->leak >> LAS_LEAK_SHIFT;
 		f->attained -= min(f->attained, leak);
@@ -315,7 +362,7 @@ static struct las_flow *las_classify(struct las_sched *q,
 }
 
 /* Rank @skb, and count it as attained by its flow. */
-static void las_rank(struct las_sched *q, struct las_flow *flow,
+static void las_rank(struct las_sched *q, struct las_flow *flow, u32 class,
 		     struct sk_buff *skb)
 {
 	struct las_skb_cb *last = flow->f.tail ? las_cb(flow->f.tail) : NULL;
@@ -326,6 +373,9 @@ static void las_rank(struct las_sched *q, struct las_flow *flow,
 	f->attained += len;
 	if (unlikely(flow == &q->overflow)) {
 		rank = LAS_RANK_OVERFLOW;
+	} else if (class == TC_LAS_CLASS_PRIORITY) {
+		/* Never among the long flows, which go by virtual time */
+		rank = min(las_log_rank(rank, q->log_factor), q->fair_from - 1);
 	} else if (rank >= q->fair_from ||
 		   (last && last->rank >= q->fair_from)) {
 		f->attained = min(f->attained, q->fair_from + LAS_FAIR_MARGIN);
@@ -341,53 +391,101 @@ static void las_rank(struct las_sched *q, struct las_flow *flow,
 	las_cb(skb)->truesize = skb->truesize;
 }
 
-static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-		       struct sk_buff **to_free)
+/*
+ * Put a packet in its place, then drop from the end what is over a limit: one
+ * packet for limit; for memory_limit, as many small ones as fit in it. Returns
+ * how many of the packets that came no earlier than @first are gone.
+ */
+static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
+			       struct las_flow *flow, u32 class, u64 first,
+			       struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	unsigned int dropped = 0, dropped_bytes = 0;
-	int ret = NET_XMIT_SUCCESS;
-	struct las_flow *flow;
+	unsigned int gone = 0;
 	struct sk_buff *last;
 
 	/* It would push out all others and still not fit. */
 	if (unlikely(skb->truesize > q->opt.memory_limit)) {
 		sf_count(q->drop_memory, 1);
-		return qdisc_drop(skb, sch, to_free);
+		qdisc_drop(skb, sch, to_free);
+		return 1;
 	}
 
-	flow = las_classify(q, skb);
-	las_rank(q, flow, skb);
+	las_rank(q, flow, class, skb);
 	las_append(sch, flow, skb);
-
-	/* Once for limit; for memory_limit, as often as small ones fit in it */
 	while (unlikely(las_over_limit(q))) {
 		last = las_drop_last(sch);
-		if (last == skb) {
-			ret = NET_XMIT_DROP;
-		} else {
-			dropped++;
-			dropped_bytes += qdisc_pkt_len(last);
-		}
+		if (las_cb(last)->arrival >= first)
+			gone++;
 		__qdisc_drop(last, to_free);
 	}
 	if (q->memory > q->memory_peak)
 		WRITE_ONCE(q->memory_peak, q->memory);
-	if (likely(!dropped))
+	return gone;
+}
+
+static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		       struct sk_buff **to_free)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	u32 backlog = sch->qstats.backlog;
+	unsigned int left = 0, before;
+	struct sk_buff *segs, *next;
+	u32 qlen = sch->q.qlen;
+	struct las_flow *flow;
+	u64 first = q->arrivals;
+	int ret, count, bytes;
+	u32 class;
+
+	class = las_class(skb, sch, &ret);
+	if (unlikely(!class)) {
+		if (ret & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
 		return ret;
+	}
+	flow = las_flow_of(q, skb);
+	if (unlikely(flow == &q->overflow))
+		sf_count(q->overflow_packets, 1);
+
+	if (skb_is_gso(skb) && q->opt.split_gso) {
+		segs = sf_gso_segments(skb, sch);
+		if (!segs)
+			return qdisc_drop(skb, sch, to_free);
+		sf_count(q->gso_split, 1);
+		skb_list_walk_safe(segs, segs, next) {
+			skb_mark_not_on_list(segs);
+			left++;
+			left -= las_insert(segs, sch, flow, class, first,
+					   to_free);
+		}
+		consume_skb(skb);
+	} else {
+		left = 1 - las_insert(skb, sch, flow, class, first, to_free);
+	}
 
 	/*
-	 * The parent counts the newcomer by what we return, the others have to
-	 * be taken back. If the newcomer has replaced all others, some ancestor
-	 * might see an empty class for a moment and put it to sleep: then tell
-	 * of the difference only.
+	 * The parent is about to count what our return value says, one packet
+	 * of len bytes or none: tell it how that differs from what happened.
 	 */
-	if (sch->q.qlen == 1 && ret == NET_XMIT_SUCCESS) {
-		dropped--;
-		dropped_bytes -= qdisc_pkt_len(skb);
+	count = sch->q.qlen - qlen;
+	bytes = sch->qstats.backlog - backlog;
+	before = sch->q.qlen - left;
+	ret = NET_XMIT_DROP;
+	if (left && !before && qlen) {
+		/*
+		 * The newcomer has replaced all others. Taking them back before
+		 * it is counted would show some ancestor an empty class, which
+		 * it might put to sleep: let it count none.
+		 */
 		ret = NET_XMIT_CN;
+	} else if (left) {
+		ret = NET_XMIT_SUCCESS;
+		count--;
+		bytes -= len;
 	}
-	qdisc_tree_reduce_backlog(sch, dropped, dropped_bytes);
+	qdisc_tree_reduce_backlog(sch, -count, -bytes);
 	return ret;
 }
 
@@ -438,6 +536,8 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_IDLE]		= { .type = NLA_U32 },
 	[TCA_LAS_FAIR]		= { .type = NLA_U32 },
 	[TCA_LAS_FORGIVE]	= { .type = NLA_U32 },
+	[TCA_LAS_LOG]		= { .type = NLA_U32 },
+	[TCA_LAS_SPLIT_GSO]	= { .type = NLA_U32 },
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
@@ -514,6 +614,22 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 			return -EINVAL;
 		}
 	}
+	if (tb[TCA_LAS_LOG]) {
+		opt->log = nla_get_u32(tb[TCA_LAS_LOG]);
+		if (opt->log < TC_LAS_LOG_MIN || opt->log > TC_LAS_LOG_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_LOG],
+					    "las: log must be 0.25 to 4");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_LAS_SPLIT_GSO]) {
+		opt->split_gso = nla_get_u32(tb[TCA_LAS_SPLIT_GSO]);
+		if (opt->split_gso > 1) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_SPLIT_GSO],
+					    "las: split_gso must be 0 or 1");
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
@@ -525,8 +641,11 @@ static void las_apply_options(struct las_sched *q, const struct las_options *opt
 	WRITE_ONCE(q->opt.idle, opt->idle);
 	WRITE_ONCE(q->opt.fair, opt->fair);
 	WRITE_ONCE(q->opt.forgive, opt->forgive);
+	WRITE_ONCE(q->opt.log, opt->log);
+	WRITE_ONCE(q->opt.split_gso, opt->split_gso);
 	q->table.idle = msecs_to_jiffies(opt->idle);
 	q->fair_from = opt->fair ?: LAS_RANK_OVERFLOW;
+	q->log_factor = las_log_factor(opt->log);
 	q->leak = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 }
 
@@ -573,6 +692,8 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		.idle		= LAS_DEFAULT_IDLE,
 		.fair		= LAS_DEFAULT_FAIR,
 		.forgive	= LAS_DEFAULT_FORGIVE,
+		.log		= LAS_DEFAULT_LOG,
+		.split_gso	= 1,
 	};
 	int err;
 
@@ -584,6 +705,9 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 			return err;
 	}
 	las_apply_options(q, &opt);
+	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	if (err)
+		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
 	return sf_table_init(&q->table, opt.flows, sizeof(struct las_flow));
 }
@@ -592,6 +716,7 @@ static void las_destroy(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
+	tcf_block_put(q->block);
 	sf_table_free(&q->table);
 }
 
@@ -608,7 +733,9 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_LAS_FLOWS, READ_ONCE(q->opt.flows)) ||
 	    nla_put_u32(skb, TCA_LAS_IDLE, READ_ONCE(q->opt.idle)) ||
 	    nla_put_u32(skb, TCA_LAS_FAIR, READ_ONCE(q->opt.fair)) ||
-	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive))) {
+	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive)) ||
+	    nla_put_u32(skb, TCA_LAS_LOG, READ_ONCE(q->opt.log)) ||
+	    nla_put_u32(skb, TCA_LAS_SPLIT_GSO, READ_ONCE(q->opt.split_gso))) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}
@@ -619,11 +746,13 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct tc_las_xstats st = {
+		.type		= TC_LAS_XSTATS_QDISC,
 		.drop_limit	= READ_ONCE(q->drop_limit),
 		.drop_memory	= READ_ONCE(q->drop_memory),
 		.flows_seen	= READ_ONCE(q->table.assigned),
 		.evictions	= READ_ONCE(q->table.evictions),
 		.overflow	= READ_ONCE(q->overflow_packets),
+		.gso_split	= READ_ONCE(q->gso_split),
 		.flows_queued	= READ_ONCE(q->flows_queued),
 		.records	= READ_ONCE(q->table.used),
 		.memory		= READ_ONCE(q->memory),
@@ -633,7 +762,96 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
+/*
+ * Classes: there is nothing inside to graft, change or find. X:1 and X:2 are
+ * numbers for filters to name, the rest is for those who want to look.
+ */
+static struct Qdisc *las_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	return NULL;
+}
+
+static unsigned long las_find(struct Qdisc *sch, u32 classid)
+{
+	return 0;
+}
+
+static unsigned long las_bind(struct Qdisc *sch, unsigned long parent,
+			      u32 classid)
+{
+	return 0;
+}
+
+static void las_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static struct tcf_block *las_tcf_block(struct Qdisc *sch, unsigned long cl,
+				       struct netlink_ext_ack *extack)
+{
+	struct las_sched *q = qdisc_priv(sch);
+
+	return cl ? NULL : q->block;
+}
+
+static int las_dump_class(struct Qdisc *sch, unsigned long cl,
+			  struct sk_buff *skb, struct tcmsg *tcm)
+{
+	tcm->tcm_handle |= cl;
+	return 0;
+}
+
+static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				struct gnet_dump *d)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	const struct sf_flow *f = sf_table_at(&q->table,
+					      cl - TC_LAS_CLASS_FLOWS);
+	struct tc_las_flow_xstats st = { .type = TC_LAS_XSTATS_FLOW };
+	struct gnet_stats_queue qs = { 0 };
+
+	sch_tree_lock(sch);
+	qs.qlen = f->qlen;
+	qs.backlog = f->backlog;
+	st.attained = f->attained;
+	sch_tree_unlock(sch);
+	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static void las_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	u32 flows = min_t(u32, q->opt.flows,
+			  TC_H_MIN_MASK + 1 - TC_LAS_CLASS_FLOWS);
+	u32 i;
+
+	if (arg->stop)
+		return;
+	for (i = 0; i < flows; i++) {
+		if (!READ_ONCE(sf_table_at(&q->table, i)->qlen)) {
+			arg->count++;
+			continue;
+		}
+		if (!tc_qdisc_stats_dump(sch, TC_LAS_CLASS_FLOWS + i, arg))
+			break;
+	}
+}
+
+static const struct Qdisc_class_ops las_class_ops = {
+	.leaf		=	las_leaf,
+	.find		=	las_find,
+	.tcf_block	=	las_tcf_block,
+	.bind_tcf	=	las_bind,
+	.unbind_tcf	=	las_unbind,
+	.dump		=	las_dump_class,
+	.dump_stats	=	las_dump_class_stats,
+	.walk		=	las_walk,
+};
+
 static struct Qdisc_ops las_qdisc_ops __read_mostly = {
+	.cl_ops		=	&las_class_ops,
 	.id		=	"las",
 	.priv_size	=	sizeof(struct las_sched),
 	.enqueue	=	las_enqueue,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tc plugin of the las qdisc (Least Attained Service) */
 
-#include <stddef.h>
 #include "tc_glue.h"
 #include "../include/uapi/pkt_las.h"
 
@@ -12,24 +11,36 @@ static const struct tc_opt las_opts[] = {
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_LAS_IDLE },
 	{ "fair", "fair", TC_UNIT_BYTES, TCA_LAS_FAIR },
 	{ "forgive", "forgive", TC_UNIT_RATE, TCA_LAS_FORGIVE },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FAIR, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE, 0 },
+	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
+	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
+	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 0 },
 	{}
 };
 
-#define LAS_STAT(type, field, line, suffix) \
-	{ #field, suffix, line, offsetof(struct tc_las_xstats, field), \
-	  sizeof(type) }
-
-static const struct tc_stat las_stats[] = {
-	LAS_STAT(__u64, drop_limit, 1, ""),
-	LAS_STAT(__u64, drop_memory, 1, ""),
-	LAS_STAT(__u32, flows_queued, 2, ""),
-	LAS_STAT(__u32, records, 2, ""),
-	LAS_STAT(__u64, flows_seen, 2, ""),
-	LAS_STAT(__u64, evictions, 2, ""),
-	LAS_STAT(__u64, overflow, 2, ""),
-	LAS_STAT(__u32, memory, 3, "b"),
-	LAS_STAT(__u32, memory_peak, 3, "b"),
+static const struct tc_stat las_qdisc_stats[] = {
+	TC_STAT(tc_las_xstats, __u64, drop_limit, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, drop_memory, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, gso_split, 1, ""),
+	TC_STAT(tc_las_xstats, __u32, flows_queued, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, records, 2, ""),
+	TC_STAT(tc_las_xstats, __u64, flows_seen, 2, ""),
+	TC_STAT(tc_las_xstats, __u64, evictions, 2, ""),
+	TC_STAT(tc_las_xstats, __u64, overflow, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, memory, 3, "b"),
+	TC_STAT(tc_las_xstats, __u32, memory_peak, 3, "b"),
 	{}
+};
+
+static const struct tc_stat las_flow_stats[] = {
+	TC_STAT(tc_las_flow_xstats, __u64, attained, 1, "b"),
+	{}
+};
+
+static const struct tc_stat * const las_stats[] = {
+	[TC_LAS_XSTATS_QDISC] = las_qdisc_stats,
+	[TC_LAS_XSTATS_FLOW] = las_flow_stats,
 };
 
 static void las_explain(void)
@@ -37,31 +48,15 @@ static void las_explain(void)
 	fprintf(stderr,
 		"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
 		"               [ flows NUMBER ] [ idle TIME ]\n"
-		"               [ fair BYTES ] [ forgive RATE ] [ plain ]\n");
+		"               [ fair BYTES ] [ forgive RATE ] [ plain ]\n"
+		"               [ log K ] [ split_gso | no_split_gso ]\n");
 }
 
 static int las_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
 			  struct nlmsghdr *n, const char *dev)
 {
-	static const char * const plain[] = { "fair", "0", "forgive", "0" };
-	const int more = sizeof(plain) / sizeof(*plain);
-	char **words = calloc(argc + 1, more * sizeof(*words));
-	int i, count = 0, ret;
-
 	(void)dev;
-	if (!words)
-		return -1;
-	for (i = 0; i < argc; i++) {
-		if (strcmp(argv[i], "plain")) {
-			words[count++] = argv[i];
-		} else {
-			memcpy(words + count, plain, sizeof(plain));
-			count += more;
-		}
-	}
-	ret = tc_parse_opts(qu->id, las_opts, las_explain, count, words, n);
-	free(words);
-	return ret;
+	return tc_parse_opts(qu->id, las_opts, las_explain, argc, argv, n);
 }
 
 static int las_print_qopt(const struct qdisc_util *qu, FILE *f,
@@ -77,7 +72,8 @@ static int las_print_xstats(const struct qdisc_util *qu, FILE *f,
 {
 	(void)qu;
 	(void)f;
-	return tc_print_stats(las_stats, xstats);
+	return tc_print_stats(las_stats, sizeof(las_stats) / sizeof(*las_stats),
+			      xstats);
 }
 
 struct qdisc_util las_qdisc_util = {

@@ -16,6 +16,7 @@
 #define _TC_GLUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,10 @@ int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
 int print_color_u64(enum output_type t, enum color_attr color, const char *key,
 		    const char *fmt, __u64 value);
+int print_color_float(enum output_type t, enum color_attr color,
+		      const char *key, const char *fmt, double value);
+int print_color_bool(enum output_type t, enum color_attr color, const char *key,
+		     const char *fmt, bool value);
 int print_color_string(enum output_type t, enum color_attr color,
 		       const char *key, const char *fmt, const char *value);
 void print_nl(void);
@@ -70,17 +75,28 @@ enum tc_unit {
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
 	TC_UNIT_RATE,		/* bytes per second */
+	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
+	TC_UNIT_WORD,		/* the option is all there is to type */
 };
 
-/* An option whose value is a u32 attribute */
+/*
+ * An option whose value is a u32 attribute. A word stands for one of the values
+ * of its attribute, and is printed when that has it; in JSON it is true or
+ * false. What is typed sets all the attributes it is listed with. Options
+ * without json are for typing only.
+ */
 struct tc_opt {
 	const char *name;
 	const char *json;	/* tells the unit unless that is plain */
 	enum tc_unit unit;
 	int attr;
+	__u32 word;		/* the value that a word stands for */
 };
 
-/* A u32 or u64 in the structure that is TCA_STATS_APP */
+/*
+ * A u32 or u64 in the structure that is TCA_STATS_APP, whose first u32 tells
+ * which structure it is
+ */
 struct tc_stat {
 	const char *name;
 	const char *suffix;	/* of the value in text */
@@ -88,6 +104,9 @@ struct tc_stat {
 	size_t offset;
 	size_t size;
 };
+
+#define TC_STAT(stats, type, field, line, suffix)		\
+	{ #field, suffix, line, offsetof(struct stats, field), sizeof(type) }
 
 static const struct tc_suffix {
 	enum tc_unit unit;
@@ -125,6 +144,7 @@ static const struct tc_suffix {
 	{ TC_UNIT_RATE, "bps", 1, 1 },
 	{ TC_UNIT_RATE, "kbps", 1000, 1 },
 	{ TC_UNIT_RATE, "mbps", 1000000, 1 },
+	{ TC_UNIT_MILLI, "", 1000, 1 },
 };
 
 static const struct tc_unit_text {
@@ -138,6 +158,8 @@ static const struct tc_unit_text {
 			 "with s, ms or us, without: us; 0 to 4294967295ms" },
 	[TC_UNIT_RATE] = { "a rate of whole bytes per second",
 			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
+	[TC_UNIT_MILLI] = { "a number with at most three decimals",
+			    "0 to 4294967.295" },
 };
 
 /**
@@ -205,40 +227,63 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 					   TCA_OPTIONS | NLA_F_NESTED);
 	const struct tc_opt *o;
 	__u32 val;
+	int used;
 
-	for (; argc > 0; argc -= 2, argv += 2) {
+	for (; argc > 0; argc -= used, argv += used) {
 		if (!strcmp(*argv, "help")) {
 			explain();
 			return -1;
 		}
-		for (o = opts; o->name && strcmp(*argv, o->name); o++)
-			;
-		if (!o->name) {
+		used = 0;
+		for (o = opts; o->name; o++) {
+			if (strcmp(*argv, o->name))
+				continue;
+			used = o->unit == TC_UNIT_WORD ? 1 : 2;
+			if (used > argc) {
+				fprintf(stderr, "%s: %s: needs %s (%s)\n", kind,
+					o->name, tc_unit_texts[o->unit].what,
+					tc_unit_texts[o->unit].typed);
+				return -1;
+			}
+			val = o->word;
+			if (used == 2 && tc_get_u32(kind, o, argv[1], &val))
+				return -1;
+			if (addattr_l(n, TC_GLUE_MSG_MAX, o->attr, &val,
+				      sizeof(val)))
+				return -1;
+		}
+		if (!used) {
 			fprintf(stderr, "What is \"%s\"?\n", *argv);
 			explain();
 			return -1;
 		}
-		if (argc == 1) {
-			fprintf(stderr, "%s: %s: needs %s (%s)\n", kind,
-				o->name, tc_unit_texts[o->unit].what,
-				tc_unit_texts[o->unit].typed);
-			return -1;
-		}
-		if (tc_get_u32(kind, o, argv[1], &val) ||
-		    addattr_l(n, TC_GLUE_MSG_MAX, o->attr, &val, sizeof(val)))
-			return -1;
 	}
 	addattr_nest_end(n, nest);
 	return 0;
 }
 
-/* Print in text "NAME VALUE ", so that it can be typed again. */
+/* Print in text "NAME VALUE " or "NAME ", so that it can be typed again. */
 static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 {
 	const char *suffix = "";
 	__u64 shown = val;
 	char text[80];
 
+	if (opt->unit == TC_UNIT_WORD) {
+		snprintf(text, sizeof(text), "%s ", opt->name);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+		print_color_bool(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
+		return;
+	}
+	if (opt->unit == TC_UNIT_MILLI) {
+		/* all the digits of a u32, and no zeros at the end */
+		snprintf(text, sizeof(text), "%s %.10g ", opt->name,
+			 val / 1000.0);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+		print_color_float(PRINT_JSON, COLOR_NONE, opt->json, NULL,
+				  val / 1000.0);
+		return;
+	}
 	if (opt->unit == TC_UNIT_BYTES) {
 		suffix = "b";
 		if (val && !(val % (1 << 20))) {
@@ -285,17 +330,20 @@ static inline int tc_print_opts(const struct tc_opt *opts,
 		return 0;
 	parse_rtattr(tb, TC_GLUE_ATTRS - 1, RTA_DATA(nest), RTA_PAYLOAD(nest));
 	for (; opts->name; opts++) {
-		if (!tb[opts->attr] || RTA_PAYLOAD(tb[opts->attr]) < sizeof(val))
+		if (!opts->json || !tb[opts->attr] ||
+		    RTA_PAYLOAD(tb[opts->attr]) < sizeof(val))
 			continue;
 		memcpy(&val, RTA_DATA(tb[opts->attr]), sizeof(val));
-		tc_print_opt(opts, val);
+		if (opts->unit != TC_UNIT_WORD || opts->word == val)
+			tc_print_opt(opts, val);
 	}
 	return 0;
 }
 
 /**
- * tc_print_stats - print TCA_STATS_APP
- * @stats: the fields to print, up to one without name
+ * tc_print_stats - print TCA_STATS_APP, of a qdisc or of a class
+ * @types: for each type the fields to print, up to one without name
+ * @count: number of types
  * @xstats: the attribute, may be NULL
  *
  * What an older module does not send is left out, what a newer one sends
@@ -303,16 +351,22 @@ static inline int tc_print_opts(const struct tc_opt *opts,
  *
  * Return: what print_xstats is to return.
  */
-static inline int tc_print_stats(const struct tc_stat *stats,
-				 struct rtattr *xstats)
+static inline int tc_print_stats(const struct tc_stat * const *types,
+				 unsigned int count, struct rtattr *xstats)
 {
+	const struct tc_stat *stats;
 	unsigned int line = 0;
-	__u64 val;
-	__u32 v32;
+	__u32 type, v32;
 	char text[80];
 	char *from;
+	__u64 val;
 
-	for (; xstats && stats->name; stats++) {
+	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(type))
+		return 0;
+	memcpy(&type, RTA_DATA(xstats), sizeof(type));
+	if (type >= count)
+		return 0;
+	for (stats = types[type]; stats->name; stats++) {
 		if (RTA_PAYLOAD(xstats) < stats->offset + stats->size)
 			continue;
 		from = (char *)RTA_DATA(xstats) + stats->offset;

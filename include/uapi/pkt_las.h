@@ -23,6 +23,8 @@
 #define TC_LAS_FAIR_MIN		16384
 #define TC_LAS_FAIR_MAX		2147483647
 #define TC_LAS_FORGIVE_MAX	2147483647
+#define TC_LAS_LOG_MIN		250
+#define TC_LAS_LOG_MAX		4000
 
 enum {
 	TCA_LAS_UNSPEC,
@@ -40,13 +42,46 @@ enum {
 	TCA_LAS_FORGIVE,	/* u32, bytes per second taken off what a flow
 				 * has attained while it has no packets queued
 				 */
+	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of
+				 * the priority class rank: (log2 x)^(1/K), x
+				 * attained in 1500 bytes (las-rai2004 section 6)
+				 */
+	TCA_LAS_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
+				 * 0: queue it whole
+				 */
 	__TCA_LAS_MAX
 };
 
 #define TCA_LAS_MAX (__TCA_LAS_MAX - 1)
 
-/* TCA_STATS_APP. Fields are only ever appended: readers take what is there. */
+/*
+ * Classes. X:1 and X:2 are where tc filters and skb->priority send packets; the
+ * flows that hold packets are listed as X:8000 and up, by the number of their
+ * record, as far as that fits.
+ */
+enum {
+	TC_LAS_CLASS_ORDINARY = 1,
+	TC_LAS_CLASS_PRIORITY = 2,	/* ranks by log */
+	TC_LAS_CLASS_FLOWS = 0x8000,
+};
+
+/* TCA_STATS_APP begins with one of these. */
+enum {
+	TC_LAS_XSTATS_QDISC,
+	TC_LAS_XSTATS_FLOW,
+};
+
+/* A flow that holds packets */
+struct tc_las_flow_xstats {
+	__u32	type;		/* TC_LAS_XSTATS_FLOW */
+	__u32	reserved;
+	__u64	attained;	/* bytes */
+};
+
+/* The qdisc. Fields are only ever appended: readers take what is there. */
 struct tc_las_xstats {
+	__u32	type;		/* TC_LAS_XSTATS_QDISC */
+	__u32	memory;		/* bytes of skb truesize queued now */
 	__u64	drop_limit;	/* packets dropped because of limit, also
 				 * when it was lowered
 				 */
@@ -67,8 +102,9 @@ struct tc_las_xstats {
 				 * longer than idle counts until its record
 				 * is used again
 				 */
-	__u32	memory;		/* bytes of skb truesize queued now */
-	__u32	memory_peak;	/* the most it has been */
+	__u32	memory_peak;	/* the most memory has been */
+	__u32	reserved;
+	__u64	gso_split;	/* GSO packets that were split */
 };
 
 #endif

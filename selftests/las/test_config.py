@@ -14,19 +14,23 @@ DEFAULTS = {
     "idle_ms": 60000,
     "fair": 256 << 10,
     "forgive": 32000,
+    "log": 0.5,
+    "split_gso": True,
 }
 PLAIN = {"fair": 0, "forgive": 0}
 
-# option, attribute, unit, values out of range
+# option, attribute, how tc writes it, values out of range
 RANGES = [
-    ("limit", 1, "", [0, 1000001, 0xFFFFFFFF]),
-    ("memory_limit", 2, "b", [0, 4095, 0x80000000, 0xFFFFFFFF]),
-    ("flows", 3, "", [0, 1, 4, 7, 9, 100, 2097152, 0x80000000]),
-    ("idle", 4, "ms", [0, 86400001, 0xFFFFFFFF]),
-    ("fair", 5, "b", [1, 16383, 0x80000000, 0xFFFFFFFF]),
-    ("forgive", 6, "bps", [0x80000000, 0xFFFFFFFF]),
+    ("limit", 1, "{}", [0, 1000001, 0xFFFFFFFF]),
+    ("memory_limit", 2, "{}b", [0, 4095, 0x80000000, 0xFFFFFFFF]),
+    ("flows", 3, "{}", [0, 1, 4, 7, 9, 100, 2097152, 0x80000000]),
+    ("idle", 4, "{}ms", [0, 86400001, 0xFFFFFFFF]),
+    ("fair", 5, "{}b", [1, 16383, 0x80000000, 0xFFFFFFFF]),
+    ("forgive", 6, "{}bps", [0x80000000, 0xFFFFFFFF]),
+    ("log", 7, "{}e-3", [0, 249, 4001, 0xFFFFFFFF]),
+    ("split_gso", 8, "", [2, 0xFFFFFFFF]),
 ]
-GOOD = {1: 2, 2: 8192, 4: 7, 5: 16384, 6: 1}
+GOOD = {1: 2, 2: 8192, 4: 7, 5: 16384, 6: 1, 7: 250, 8: 0}
 LAS, NESTED = (0x10001, 0x100000), 2 | 0x8000
 
 
@@ -60,6 +64,9 @@ PRINTED = {
     "fair 2147483647b forgive 1mbit": {"fair": 2147483647, "forgive": 125000},
     "forgive 1bps": {"forgive": 1},
     "forgive 2147483647bps": {"forgive": 2147483647},
+    "log 0.25 no_split_gso": {"log": 0.25, "split_gso": False},
+    "log 3.999": {"log": 3.999},
+    "log 4 split_gso": {"log": 4},
 }
 
 
@@ -77,7 +84,7 @@ def test_print_back(gate: Callable[..., Gate]) -> None:
 def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
     d0 = gate("limit 50 memory_limit 1Mb flows 64 idle 5s fair 1Mb forgive 8bit")
     expected = {"limit": 50, "memory_limit": 1 << 20, "flows": 64, "idle_ms": 5000}
-    expected |= {"fair": 1 << 20, "forgive": 1}
+    expected |= {"fair": 1 << 20, "forgive": 1, "log": 0.5, "split_gso": True}
     for options, new in [
         ("", {}),
         ("limit 60", {"limit": 60}),
@@ -87,15 +94,18 @@ def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
         ("fair 2Mb", {"fair": 2 << 20}),
         ("forgive 16bit", {"forgive": 2}),
         ("plain", PLAIN),
+        ("log 2", {"log": 2}),
+        ("no_split_gso", {"split_gso": False}),
+        ("split_gso", {"split_gso": True}),
     ]:
         d0.change(options)
         expected |= new
         assert d0.show()["options"] == expected
 
 
-@pytest.mark.parametrize("name, kind, unit, bad", RANGES)
+@pytest.mark.parametrize("name, kind, form, bad", RANGES)
 def test_bad_value(
-    gate: Callable[..., Gate], name: str, kind: int, unit: str, bad: list[int]
+    gate: Callable[..., Gate], name: str, kind: int, form: str, bad: list[int]
 ) -> None:
     """Refused by the kernel in words, and all stays as it was."""
     d0 = gate("limit 5 flows 64")
@@ -110,11 +120,10 @@ def test_bad_value(
             error, message = request(*LAS, attribute(NESTED, options))
             assert error == 22, (value, error, message)
             assert f"las: {name} must be " in message
-        word = f"{name} {value}{unit}"
-        said = refused(f"tc qdisc change dev d0 parent 1:1 handle 10: las {word}")
-        assert f"las: {name} must be " in said
-        said = refused(f"tc qdisc replace dev d0 parent 1:1 handle 20: las {word}")
-        assert f"las: {name} must be " in said
+        for how in ("change dev d0 parent 1:1 handle 10:", "replace dev d0 parent 1:1 handle 20:"):
+            if form:
+                said = refused(f"tc qdisc {how} las {name} {form.format(value)}")
+                assert f"las: {name} must be " in said
     assert d0.show() == before
     assert d0.order() == [0, 1, 2]
 
@@ -130,7 +139,7 @@ MALFORMED = {
     "two bytes": attribute(NESTED, attribute(1, b"\1\0")),
     "three bytes": attribute(NESTED, attribute(2, b"\0\0\1")),
     "no bytes": attribute(NESTED, attribute(4, b"")),
-    "unknown": attribute(NESTED, attribute(7, u32(5))),
+    "unknown": attribute(NESTED, attribute(9, u32(5))),
     "not nested": attribute(2, attribute(1, u32(5))),
     "bytes left over": attribute(NESTED, attribute(1, u32(5)) + b"\1\1"),
     "too long": attribute(NESTED, struct.pack("=HHI", 12, 1, 5)),

@@ -111,6 +111,21 @@ def test_change_of_fair_with_packets(gate: Callable[..., Gate]) -> None:
     assert 8 <= sum(ident < 100 for ident in out) <= 12, out
 
 
+def test_change_of_fair_keeps_a_flow_in_order(gate: Callable[..., Gate]) -> None:
+    """Its next packet ranks no lower than those that wait, so that its last is its last."""
+    d0 = gate(HUGE_IDLE)
+    attain(d0, B, 100000)
+    d0.change(f"fair {FAIR}b")
+    attain(d0, A, 300000)
+    for ident in (1, 2, 3):
+        d0.send(A.frame(1000, ident))  # ranks from 300000
+    d0.change("plain")
+    d0.send(A.frame(1000, 4))  # has attained 80000, not counting what is beyond the margin
+    d0.send(B.frame(1000, 5))  # rank 100000
+    d0.change("limit 4")
+    assert d0.order() == [5, 1, 2, 3]
+
+
 def test_drops_do_not_make_a_long_flow_short(gate: Callable[..., Gate]) -> None:
     """All that was served counts: a drop gives back no more than the packet had added."""
     d0 = gate(f"fair {FAIR}b limit 200 {HUGE_IDLE}")
@@ -160,3 +175,15 @@ def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
     d0.send(B.frame(1000, 3))
     d0.send(B.frame(1000, 4))
     assert d0.order() == [1, 3, 4, 2]
+
+
+def test_what_a_long_flow_attains_is_bounded(gate: Callable[..., Gate]) -> None:
+    """So it can be a short one again after fair / forgive and a little more."""
+    d0 = gate(f"fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, A, 900000)
+    d0.change("forgive 8mbit")
+    time.sleep(0.2)
+    d0.send(B.frame(1000, 1))
+    d0.send(B.frame(1000, 2))
+    d0.send(A.frame(1000, 3))  # rank 0
+    assert d0.order() == [1, 3, 2]

@@ -49,7 +49,10 @@ def test_one_packet_can_push_out_several(gate: Callable[..., Gate]) -> None:
 
 
 def test_packet_larger_than_memory_limit(gate: Callable[..., Gate]) -> None:
+    """It takes nobody along, though it would rank before them."""
     pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
+    pair.send(A, 1000)
+    pair.release()
     pair.send(A, 100)
     assert not pair.send(B, 8000)
     pair.compare()
