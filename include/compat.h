@@ -30,4 +30,14 @@ static inline void sf_set_pkt_len(struct sk_buff *skb, unsigned int len)
 #endif
 }
 
+/* Drop a packet for want of room, and tell so those who watch drops. */
+static inline void sf_drop_overlimit(struct sk_buff *skb,
+				     struct sk_buff **to_free)
+{
+#ifdef SF_HAVE_DROP_REASON
+	tcf_set_qdisc_drop_reason(skb, QDISC_DROP_OVERLIMIT);
+#endif
+	__qdisc_drop(skb, to_free);
+}
+
 #endif

@@ -11,6 +11,10 @@
  *
  * When a newcomer finds its set full, the record without packets that has
  * attained least goes, since it loses least. A record with packets never goes.
+ *
+ * If all have packets, the newcomer's waits elsewhere, and as long as it does, so
+ * do those of all newcomers to the set: with a record, a flow would pass by its
+ * own earlier packets.
  */
 #ifndef _SF_FLOW_TABLE_H
 #define _SF_FLOW_TABLE_H
@@ -36,6 +40,9 @@ struct sf_flow {
 
 struct sf_table {
 	u32		*tags;		/* a hash for each record, 0: unused */
+	u32		*outside;	/* for each set: packets that wait
+					 * elsewhere for want of a record
+					 */
 	void		*records;
 	size_t		record_size;	/* bytes; a struct sf_flow comes first */
 	u32		set_mask;
@@ -75,14 +82,17 @@ static inline int sf_table_init(struct sf_table *t, u32 flows,
 	t->set_mask = flows / SF_WAYS - 1;
 	get_random_bytes(&t->secret, sizeof(t->secret));
 	t->tags = kvcalloc(flows, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
+	t->outside = kvcalloc(flows / SF_WAYS, sizeof(*t->outside),
+			      GFP_KERNEL_ACCOUNT);
 	t->records = kvcalloc(flows, record_size, GFP_KERNEL_ACCOUNT);
-	return t->tags && t->records ? 0 : -ENOMEM;
+	return t->tags && t->outside && t->records ? 0 : -ENOMEM;
 }
 
 /* sf_table_free - free the records; the table may never have got any */
 static inline void sf_table_free(struct sf_table *t)
 {
 	kvfree(t->records);
+	kvfree(t->outside);
 	kvfree(t->tags);
 }
 
@@ -93,10 +103,12 @@ static inline void sf_table_free(struct sf_table *t)
  */
 static inline void sf_table_clear(struct sf_table *t)
 {
-	size_t flows = ((size_t)t->set_mask + 1) * SF_WAYS;
+	size_t sets = (size_t)t->set_mask + 1;
 
 	if (t->tags)
-		memset(t->tags, 0, flows * sizeof(*t->tags));
+		memset(t->tags, 0, sets * SF_WAYS * sizeof(*t->tags));
+	if (t->outside)
+		memset(t->outside, 0, sets * sizeof(*t->outside));
 	WRITE_ONCE(t->used, 0);
 }
 
@@ -105,19 +117,22 @@ static inline void sf_table_clear(struct sf_table *t)
  * @t: the table
  * @key: the flow
  * @now: jiffies
+ * @set: where the number of the flow's set goes
  *
  * Return: the record, whose time of arrival is the caller's to update, or NULL
- * if all records of the set hold packets.
+ * if there is none to be had. Then the packet waits elsewhere, and for as long as
+ * it does the caller has it counted in t->outside[set].
  */
 static inline struct sf_flow *sf_table_get(struct sf_table *t,
 					   const struct sf_flow_key *key,
-					   u32 now)
+					   u32 now, u32 *set)
 {
 	u32 hash = sf_flow_key_hash(key, &t->secret) ?: 1;
 	u32 first = (hash & t->set_mask) * SF_WAYS;
 	struct sf_flow *f, *victim = NULL;
 	u32 i, slot = first;
 
+	*set = hash & t->set_mask;
 	for (i = first; i < first + SF_WAYS; i++) {
 		if (t->tags[i] != hash)
 			continue;
@@ -130,6 +145,8 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		}
 		return f;
 	}
+	if (unlikely(t->outside[*set]))
+		return NULL;
 
 	for (i = first; i < first + SF_WAYS; i++) {
 		f = sf_table_at(t, i);

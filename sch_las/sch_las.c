@@ -31,7 +31,7 @@
  *
  * The records of the flows, with packets or without, are in a table of fixed
  * size (flow_table.h). A packet for which it has no record joins the overflow
- * queue, which ranks behind all flows.
+ * queue, which ranks behind all flows and goes by arrival.
  *
  * Two additions keep old flows from starving; `plain` is without them.
  *
@@ -90,7 +90,8 @@
 
 #define LAS_LEAK_SHIFT		16
 
-#define LAS_RANK_OVERFLOW	U64_MAX
+/* Of the overflow queue; what is added tells the set of the table */
+#define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
 
 struct las_flow {
 	struct sf_flow	f;
@@ -159,6 +160,12 @@ static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
 	if (x->rank != y->rank)
 		return x->rank < y->rank;
 	return x->arrival < y->arrival;
+}
+
+/* For a packet of the overflow queue: the set that had no record for it */
+static u32 las_overflow_set(const struct sk_buff *skb)
+{
+	return las_cb(skb)->rank - LAS_RANK_OVERFLOW;
 }
 
 static struct las_flow *las_flow_by_head(const struct rb_node *node)
@@ -232,6 +239,8 @@ static void las_append(struct Qdisc *sch, struct las_flow *flow,
 	sf_count(q->memory, las_cb(skb)->truesize);
 	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
+	if (unlikely(flow == &q->overflow))
+		q->table.outside[las_overflow_set(skb)]++;
 }
 
 /* Take @skb, the first or the last packet of @flow, off the queue. */
@@ -264,6 +273,8 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 	sf_count(q->memory, -las_cb(skb)->truesize);
 	sf_count(sch->q.qlen, -1);
 	qdisc_qstats_backlog_dec(sch, skb);
+	if (unlikely(flow == &q->overflow))
+		q->table.outside[las_overflow_set(skb)]--;
 }
 
 /*
@@ -313,8 +324,9 @@ static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
 	int result;
 
 	if (TC_H_MAJ(skb->priority) == sch->handle &&
-	    TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY)
-		return TC_LAS_CLASS_PRIORITY;
+	    (TC_H_MIN(skb->priority) == TC_LAS_CLASS_ORDINARY ||
+	     TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY))
+		return TC_H_MIN(skb->priority);
 	if (!filter)
 		return TC_LAS_CLASS_ORDINARY;
 
@@ -336,9 +348,16 @@ static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
 	return TC_LAS_CLASS_ORDINARY;
 }
 
-/* The flow of a packet that has arrived, forgiven what it is to be forgiven */
-static struct las_flow *las_flow_of(struct las_sched *q,
-				    const struct sk_buff *skb)
+/* Where a packet that has arrived belongs */
+struct las_place {
+	struct las_flow	*flow;
+	u32		set;	/* of the table */
+	u32		class;
+};
+
+/* The flow of @skb, forgiven what it is to be forgiven */
+static void las_find_flow(struct las_sched *q, const struct sk_buff *skb,
+			  struct las_place *to)
 {
 	struct sf_flow_key key;
 	u32 now = jiffies;
@@ -347,9 +366,12 @@ static struct las_flow *las_flow_of(struct las_sched *q,
 	u64 leak;
 
 	begins = sf_flow_key_read(skb, &key);
-	f = sf_table_get(&q->table, &key, now);
-	if (unlikely(!f))
-		return &q->overflow;
+	f = sf_table_get(&q->table, &key, now, &to->set);
+	if (unlikely(!f)) {
+		to->flow = &q->overflow;
+		sf_count(q->overflow_packets, 1);
+		return;
+	}
 	if (!f->qlen) {
 		leak = (now - f->arrived) * q->leak >> LAS_LEAK_SHIFT;
 		f->attained -= min(f->attained, leak);
@@ -358,37 +380,31 @@ static struct las_flow *las_flow_of(struct las_sched *q,
 			f->attained = 0;
 	}
 	f->arrived = now;
-	return container_of(f, struct las_flow, f);
+	to->flow = container_of(f, struct las_flow, f);
 }
 
-/* Rank @skb, and count it as attained by its flow. */
-static void las_rank(struct las_sched *q, struct las_flow *flow, u32 class,
-		     struct sk_buff *skb)
+/* The rank of a packet of @len bytes, which are counted as attained */
+static u64 las_rank(struct las_sched *q, const struct las_place *to, u32 len)
 {
-	struct las_skb_cb *last = flow->f.tail ? las_cb(flow->f.tail) : NULL;
-	u32 len = qdisc_pkt_len(skb);
+	struct las_flow *flow = to->flow;
 	struct sf_flow *f = &flow->f;
-	u64 rank = f->attained;
+	u64 rank = f->attained, last;
 
+	if (unlikely(flow == &q->overflow))
+		return LAS_RANK_OVERFLOW + to->set;
+
+	last = f->tail ? las_cb(f->tail)->rank : 0;
 	f->attained += len;
-	if (unlikely(flow == &q->overflow)) {
-		rank = LAS_RANK_OVERFLOW;
-	} else if (class == TC_LAS_CLASS_PRIORITY) {
+	if (to->class == TC_LAS_CLASS_PRIORITY) {
 		/* Never among the long flows, which go by virtual time */
 		rank = min(las_log_rank(rank, q->log_factor), q->fair_from - 1);
-	} else if (rank >= q->fair_from ||
-		   (last && last->rank >= q->fair_from)) {
+	} else if (max(rank, last) >= q->fair_from) {
 		f->attained = min(f->attained, q->fair_from + LAS_FAIR_MARGIN);
 		rank = max3(q->fair_from, q->virtual_time, flow->finish);
 		flow->finish = rank + len;
 	}
 	/* Drops, or a change of options, must not put it before the others. */
-	if (last)
-		rank = max(rank, last->rank);
-
-	las_cb(skb)->rank = rank;
-	las_cb(skb)->arrival = q->arrivals++;
-	las_cb(skb)->truesize = skb->truesize;
+	return max(rank, last);
 }
 
 /*
@@ -397,7 +413,7 @@ static void las_rank(struct las_sched *q, struct las_flow *flow, u32 class,
  * how many of the packets that came no earlier than @first are gone.
  */
 static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
-			       struct las_flow *flow, u32 class, u64 first,
+			       const struct las_place *to, u64 first,
 			       struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
@@ -407,17 +423,20 @@ static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
 	/* It would push out all others and still not fit. */
 	if (unlikely(skb->truesize > q->opt.memory_limit)) {
 		sf_count(q->drop_memory, 1);
-		qdisc_drop(skb, sch, to_free);
+		qdisc_qstats_drop(sch);
+		sf_drop_overlimit(skb, to_free);
 		return 1;
 	}
 
-	las_rank(q, flow, class, skb);
-	las_append(sch, flow, skb);
+	las_cb(skb)->rank = las_rank(q, to, qdisc_pkt_len(skb));
+	las_cb(skb)->arrival = q->arrivals++;
+	las_cb(skb)->truesize = skb->truesize;
+	las_append(sch, to->flow, skb);
 	while (unlikely(las_over_limit(q))) {
 		last = las_drop_last(sch);
 		if (las_cb(last)->arrival >= first)
 			gone++;
-		__qdisc_drop(last, to_free);
+		sf_drop_overlimit(last, to_free);
 	}
 	if (q->memory > q->memory_peak)
 		WRITE_ONCE(q->memory_peak, q->memory);
@@ -433,21 +452,18 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	unsigned int left = 0, before;
 	struct sk_buff *segs, *next;
 	u32 qlen = sch->q.qlen;
-	struct las_flow *flow;
 	u64 first = q->arrivals;
 	int ret, count, bytes;
-	u32 class;
+	struct las_place to;
 
-	class = las_class(skb, sch, &ret);
-	if (unlikely(!class)) {
+	to.class = las_class(skb, sch, &ret);
+	if (unlikely(!to.class)) {
 		if (ret & __NET_XMIT_BYPASS)
 			qdisc_qstats_drop(sch);
 		__qdisc_drop(skb, to_free);
 		return ret;
 	}
-	flow = las_flow_of(q, skb);
-	if (unlikely(flow == &q->overflow))
-		sf_count(q->overflow_packets, 1);
+	las_find_flow(q, skb, &to);
 
 	if (skb_is_gso(skb) && q->opt.split_gso) {
 		segs = sf_gso_segments(skb, sch);
@@ -457,12 +473,11 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		skb_list_walk_safe(segs, segs, next) {
 			skb_mark_not_on_list(segs);
 			left++;
-			left -= las_insert(segs, sch, flow, class, first,
-					   to_free);
+			left -= las_insert(segs, sch, &to, first, to_free);
 		}
 		consume_skb(skb);
 	} else {
-		left = 1 - las_insert(skb, sch, flow, class, first, to_free);
+		left = 1 - las_insert(skb, sch, &to, first, to_free);
 	}
 
 	/*

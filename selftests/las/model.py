@@ -90,6 +90,8 @@ class Model:
 
     def _has_record(self, flow: Any) -> bool:
         if flow not in self.attained:
+            if any(rank == OVERFLOW for rank, _, _ in self.order):
+                return False
             if len(self.attained) == self.records:
                 evictable = self._evictable()
                 if not evictable:

@@ -200,6 +200,38 @@ def test_overflow_ranks_last_in_order_of_arrival(gate: Callable[..., Gate]) -> N
     assert d0.order() == [*range(8), *range(10, 18), 20, 21, 22]
 
 
+def test_flow_in_overflow_keeps_its_order(gate: Callable[..., Gate]) -> None:
+    """It finds a free record only when none of its packets waits without one any more."""
+    d0 = gate("flows 8 idle 86400s")
+    pair = Pair(d0, 1000, records=8)
+    for number in range(8):
+        pair.send(flow(number), 1000)
+    pair.send(flow(8), 100)
+    pair.send(flow(9), 100)
+    pair.release(3)  # three records without packets
+    pair.send(flow(8), 100)
+    pair.send(flow(10), 100)  # a newcomer to the set waits likewise
+    pair.send(flow(0), 100)  # has a record
+    pair.release(6)
+    assert pair.model.overflow == 4
+    pair.change(limit=2)  # drops two of the four
+    pair.release(2)
+    pair.change(limit=1000)
+    pair.send(flow(0), 3000)
+    pair.send(flow(9), 200)  # rank 0
+    pair.release()
+    assert d0.show()["overflow"] == pair.model.overflow == 4
+    for number in range(8):
+        pair.send(flow(number), 1000)
+    pair.send(flow(10), 100)
+    d0.bounce()  # a reset forgets those that wait
+    pair = Pair(d0, 1000, records=8)
+    pair.send(flow(10), 1000)
+    pair.send(flow(0), 100)
+    pair.send(flow(10), 100)
+    pair.release()
+
+
 def test_overflow_is_dropped_first(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 8 limit 10")
     for number in range(8):
