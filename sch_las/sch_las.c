@@ -33,7 +33,8 @@
  * size (flow_table.h). A packet for which it has no record joins the overflow
  * queue, which ranks behind all flows and goes by arrival.
  *
- * Two additions keep old flows from starving; `plain` is without them.
+ * Two additions keep old flows from starving; `plain` is without them, and without
+ * the next.
  *
  * - fair: flows that have attained more than this are not told apart any more.
  *   They rank behind all others and share what those leave fairly, by start-time
@@ -48,6 +49,10 @@
  * - forgive: what a flow has attained leaks at this rate while it has no packets
  *   here. A call or a game stays near 0 however long it lasts, and what has been
  *   a bulk transfer is a short flow again some seconds after.
+ *
+ * The limits are what 10 Gbit/s need. On slower links `buffer` bounds what waits to
+ * what the link sends in that time. Its rate is known from what has left since the
+ * queue was last empty.
  *
  * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
  * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h.
@@ -73,13 +78,14 @@
 #include "las_log.h"
 #include "uapi/pkt_las.h"
 
-#define LAS_DEFAULT_LIMIT	1000		/* packets */
+#define LAS_DEFAULT_LIMIT	10000		/* packets */
 #define LAS_DEFAULT_MEMORY	(32 << 20)	/* bytes */
 #define LAS_DEFAULT_FLOWS	8192
 #define LAS_DEFAULT_IDLE	60000		/* ms */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
 #define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
 #define LAS_DEFAULT_LOG		500		/* K in thousandths */
+#define LAS_DEFAULT_BUFFER	1000		/* ms */
 
 /*
  * A long flow attains no more than this beyond fair, so that it comes back soon,
@@ -89,6 +95,14 @@
 #define LAS_FAIR_MARGIN		(64 << 10)	/* bytes */
 
 #define LAS_LEAK_SHIFT		16
+
+/*
+ * For buffer: how long the rate of the link is measured, what may wait however
+ * low it is, and the mark of not knowing it
+ */
+#define LAS_MEASURE		(HZ / 8)
+#define LAS_ROOM_MIN		(64 << 10)	/* bytes */
+#define LAS_ROOM_UNKNOWN	U32_MAX
 
 /* Of the overflow queue; what is added tells the set of the table */
 #define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
@@ -111,6 +125,7 @@ struct las_options {
 	u32	forgive;		/* bytes per second */
 	u32	log;			/* K in thousandths */
 	u32	split_gso;
+	u32	buffer;			/* ms */
 };
 
 struct las_sched {
@@ -120,9 +135,13 @@ struct las_sched {
 	u64		fair_from;	/* ranks from here on are virtual time */
 	u64		virtual_time;
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
+	u32		buffer;		/* jiffies */
 	u32		log_factor;
 	u32		memory;		/* truesize of what the flows hold */
 	u32		held;		/* packets that the flows hold */
+	u32		room;		/* bytes that buffer lets wait */
+	u32		measured_from;	/* jiffies: what has been sent since */
+	u64		sent;
 	struct las_options opt;
 	struct sf_table	table;
 	struct las_flow	overflow;
@@ -132,6 +151,7 @@ struct las_sched {
 	/* what a dump reads, like memory and the options */
 	u64		drop_limit;
 	u64		drop_memory;
+	u64		drop_buffer;
 	u64		overflow_packets;
 	u64		gso_split;
 	u32		flows_queued;
@@ -214,6 +234,27 @@ static void las_sort_tail(struct las_sched *q, struct las_flow *flow)
 	rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
 }
 
+/* Begin to measure the rate; until it is known, @room is what may wait. */
+static void las_measure(struct las_sched *q, u32 room)
+{
+	WRITE_ONCE(q->room, room);
+	q->measured_from = jiffies;
+	q->sent = 0;
+}
+
+/* A packet of @len bytes is on its way. */
+static void las_sent(struct las_sched *q, u32 len)
+{
+	u32 elapsed = (u32)jiffies - q->measured_from;
+	u64 room;
+
+	q->sent += len;
+	if (elapsed < LAS_MEASURE || !q->buffer)
+		return;
+	room = div_u64(q->sent * q->buffer, elapsed);
+	las_measure(q, clamp_t(u64, room, LAS_ROOM_MIN, LAS_ROOM_UNKNOWN));
+}
+
 static void las_append(struct Qdisc *sch, struct las_flow *flow,
 		       struct sk_buff *skb)
 {
@@ -235,7 +276,8 @@ static void las_append(struct Qdisc *sch, struct las_flow *flow,
 	}
 	sf_count(f->qlen, 1);
 	f->backlog += qdisc_pkt_len(skb);
-	q->held++;
+	if (!q->held++)
+		las_measure(q, LAS_ROOM_UNKNOWN);
 	sf_count(q->memory, las_cb(skb)->truesize);
 	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
@@ -287,8 +329,15 @@ static bool las_over_limit(const struct las_sched *q)
 	return q->held > q->opt.limit || q->memory > q->opt.memory_limit;
 }
 
+static bool las_over_room(struct Qdisc *sch)
+{
+	struct las_sched *q = qdisc_priv(sch);
+
+	return sch->qstats.backlog > q->room && q->held > 1;
+}
+
 /*
- * Take the packet at the end of the order off the queue, which is over a limit
+ * Take the packet at the end of the order off the queue, which has no room for it
  * and so holds one, and count it as dropped.
  */
 static struct sk_buff *las_drop_last(struct Qdisc *sch)
@@ -299,8 +348,10 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 
 	if (q->held > q->opt.limit)
 		sf_count(q->drop_limit, 1);
-	else
+	else if (q->memory > q->opt.memory_limit)
 		sf_count(q->drop_memory, 1);
+	else
+		sf_count(q->drop_buffer, 1);
 	las_unlink(sch, flow, skb);
 	/* What a long flow attains is capped, so that nothing is given back. */
 	if (las_cb(skb)->rank >= q->fair_from)
@@ -409,15 +460,16 @@ static u64 las_rank(struct las_sched *q, const struct las_place *to, u32 len)
 
 /*
  * Put a packet in its place, then drop from the end what is over a limit: one
- * packet for limit; for memory_limit, as many small ones as fit in it. Returns
- * how many of the packets that came no earlier than @first are gone.
+ * packet for limit; for memory_limit, as many small ones as fit in it; for buffer
+ * two, since there may be much too many if the link has become slower. Returns how
+ * many of the packets that came no earlier than @first are gone.
  */
 static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
 			       const struct las_place *to, u64 first,
 			       struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	unsigned int gone = 0;
+	unsigned int gone = 0, excess = 0;
 	struct sk_buff *last;
 
 	/* It would push out all others and still not fit. */
@@ -432,7 +484,8 @@ static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
 	las_cb(skb)->arrival = q->arrivals++;
 	las_cb(skb)->truesize = skb->truesize;
 	las_append(sch, to->flow, skb);
-	while (unlikely(las_over_limit(q))) {
+	while (unlikely(las_over_limit(q) ||
+			(las_over_room(sch) && excess++ < 2))) {
 		last = las_drop_last(sch);
 		if (las_cb(last)->arrival >= first)
 			gone++;
@@ -518,6 +571,7 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 	if (las_cb(skb)->rank >= q->fair_from && flow != &q->overflow)
 		q->virtual_time = las_cb(skb)->rank;
 	las_unlink(sch, flow, skb);
+	las_sent(q, qdisc_pkt_len(skb));
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -553,6 +607,7 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_FORGIVE]	= { .type = NLA_U32 },
 	[TCA_LAS_LOG]		= { .type = NLA_U32 },
 	[TCA_LAS_SPLIT_GSO]	= { .type = NLA_U32 },
+	[TCA_LAS_BUFFER]	= { .type = NLA_U32 },
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
@@ -645,6 +700,17 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 			return -EINVAL;
 		}
 	}
+	if (tb[TCA_LAS_BUFFER]) {
+		opt->buffer = nla_get_u32(tb[TCA_LAS_BUFFER]);
+		if (opt->buffer && (opt->buffer < TC_LAS_BUFFER_MIN ||
+				    opt->buffer > TC_LAS_BUFFER_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_BUFFER],
+					    "las: buffer must be 0 or "
+					    __stringify(TC_LAS_BUFFER_MIN) " to "
+					    __stringify(TC_LAS_BUFFER_MAX) " ms");
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
@@ -658,10 +724,13 @@ static void las_apply_options(struct las_sched *q, const struct las_options *opt
 	WRITE_ONCE(q->opt.forgive, opt->forgive);
 	WRITE_ONCE(q->opt.log, opt->log);
 	WRITE_ONCE(q->opt.split_gso, opt->split_gso);
+	WRITE_ONCE(q->opt.buffer, opt->buffer);
 	q->table.idle = msecs_to_jiffies(opt->idle);
 	q->fair_from = opt->fair ?: LAS_RANK_OVERFLOW;
 	q->log_factor = las_log_factor(opt->log);
 	q->leak = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
+	q->buffer = msecs_to_jiffies(opt->buffer);
+	las_measure(q, LAS_ROOM_UNKNOWN);
 }
 
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
@@ -709,6 +778,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		.forgive	= LAS_DEFAULT_FORGIVE,
 		.log		= LAS_DEFAULT_LOG,
 		.split_gso	= 1,
+		.buffer		= LAS_DEFAULT_BUFFER,
 	};
 	int err;
 
@@ -750,7 +820,8 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_LAS_FAIR, READ_ONCE(q->opt.fair)) ||
 	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive)) ||
 	    nla_put_u32(skb, TCA_LAS_LOG, READ_ONCE(q->opt.log)) ||
-	    nla_put_u32(skb, TCA_LAS_SPLIT_GSO, READ_ONCE(q->opt.split_gso))) {
+	    nla_put_u32(skb, TCA_LAS_SPLIT_GSO, READ_ONCE(q->opt.split_gso)) ||
+	    nla_put_u32(skb, TCA_LAS_BUFFER, READ_ONCE(q->opt.buffer))) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}
@@ -760,10 +831,12 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
+	u32 room = READ_ONCE(q->room);
 	struct tc_las_xstats st = {
 		.type		= TC_LAS_XSTATS_QDISC,
 		.drop_limit	= READ_ONCE(q->drop_limit),
 		.drop_memory	= READ_ONCE(q->drop_memory),
+		.drop_buffer	= READ_ONCE(q->drop_buffer),
 		.flows_seen	= READ_ONCE(q->table.assigned),
 		.evictions	= READ_ONCE(q->table.evictions),
 		.overflow	= READ_ONCE(q->overflow_packets),
@@ -772,6 +845,7 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.records	= READ_ONCE(q->table.used),
 		.memory		= READ_ONCE(q->memory),
 		.memory_peak	= READ_ONCE(q->memory_peak),
+		.room		= room == LAS_ROOM_UNKNOWN ? 0 : room,
 	};
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));

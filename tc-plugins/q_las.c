@@ -12,7 +12,9 @@ static const struct tc_opt las_opts[] = {
 	{ "fair", "fair", TC_UNIT_BYTES, TCA_LAS_FAIR },
 	{ "forgive", "forgive", TC_UNIT_RATE, TCA_LAS_FORGIVE },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FAIR, 0 },
+	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_LAS_BUFFER },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_BUFFER, 0 },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
 	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
 	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 0 },
@@ -22,6 +24,7 @@ static const struct tc_opt las_opts[] = {
 static const struct tc_stat las_qdisc_stats[] = {
 	TC_STAT(tc_las_xstats, __u64, drop_limit, 1, ""),
 	TC_STAT(tc_las_xstats, __u64, drop_memory, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, drop_buffer, 1, ""),
 	TC_STAT(tc_las_xstats, __u64, gso_split, 1, ""),
 	TC_STAT(tc_las_xstats, __u32, flows_queued, 2, ""),
 	TC_STAT(tc_las_xstats, __u32, records, 2, ""),
@@ -30,6 +33,7 @@ static const struct tc_stat las_qdisc_stats[] = {
 	TC_STAT(tc_las_xstats, __u64, overflow, 2, ""),
 	TC_STAT(tc_las_xstats, __u32, memory, 3, "b"),
 	TC_STAT(tc_las_xstats, __u32, memory_peak, 3, "b"),
+	TC_STAT(tc_las_xstats, __u32, room, 3, "b"),
 	{}
 };
 
@@ -48,7 +52,7 @@ static void las_explain(void)
 	fprintf(stderr,
 		"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
 		"               [ flows NUMBER ] [ idle TIME ]\n"
-		"               [ fair BYTES ] [ forgive RATE ] [ plain ]\n"
+		"               [ fair BYTES ] [ forgive RATE ] [ buffer TIME ] [ plain ]\n"
 		"               [ log K ] [ split_gso | no_split_gso ]\n");
 }
 

@@ -25,6 +25,8 @@
 #define TC_LAS_FORGIVE_MAX	2147483647
 #define TC_LAS_LOG_MIN		250
 #define TC_LAS_LOG_MAX		4000
+#define TC_LAS_BUFFER_MIN	10
+#define TC_LAS_BUFFER_MAX	60000
 
 enum {
 	TCA_LAS_UNSPEC,
@@ -48,6 +50,9 @@ enum {
 				 */
 	TCA_LAS_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
 				 * 0: queue it whole
+				 */
+	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link
+				 * sends in this time; 0: no bound
 				 */
 	__TCA_LAS_MAX
 };
@@ -103,8 +108,11 @@ struct tc_las_xstats {
 				 * is used again
 				 */
 	__u32	memory_peak;	/* the most memory has been */
-	__u32	reserved;
+	__u32	room;		/* bytes that may wait by buffer; 0: not known,
+				 * the queue has not been busy for long
+				 */
 	__u64	gso_split;	/* GSO packets that were split */
+	__u64	drop_buffer;	/* packets dropped because of buffer */
 };
 
 #endif

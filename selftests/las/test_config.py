@@ -8,7 +8,7 @@ import pytest
 from las.lib import Gate, attribute, flow, refused, request, run
 
 DEFAULTS = {
-    "limit": 1000,
+    "limit": 10000,
     "memory_limit": 32 << 20,
     "flows": 8192,
     "idle_ms": 60000,
@@ -16,8 +16,9 @@ DEFAULTS = {
     "forgive": 32000,
     "log": 0.5,
     "split_gso": True,
+    "buffer_ms": 1000,
 }
-PLAIN = {"fair": 0, "forgive": 0}
+PLAIN = {"fair": 0, "forgive": 0, "buffer_ms": 0}
 
 # option, attribute, how tc writes it, values out of range
 RANGES = [
@@ -29,8 +30,9 @@ RANGES = [
     ("forgive", 6, "{}bps", [0x80000000, 0xFFFFFFFF]),
     ("log", 7, "{}e-3", [0, 249, 4001, 0xFFFFFFFF]),
     ("split_gso", 8, "", [2, 0xFFFFFFFF]),
+    ("buffer", 9, "{}ms", [1, 9, 60001, 0xFFFFFFFF]),
 ]
-GOOD = {1: 2, 2: 8192, 4: 7, 5: 16384, 6: 1, 7: 250, 8: 0}
+GOOD = {1: 2, 2: 8192, 4: 7, 5: 16384, 6: 1, 7: 250, 8: 0, 9: 10}
 LAS, NESTED = (0x10001, 0x100000), 2 | 0x8000
 
 
@@ -67,6 +69,8 @@ PRINTED = {
     "log 0.25 no_split_gso": {"log": 0.25, "split_gso": False},
     "log 3.999": {"log": 3.999},
     "log 4 split_gso": {"log": 4},
+    "buffer 10ms": {"buffer_ms": 10},
+    "buffer 60s": {"buffer_ms": 60000},
 }
 
 
@@ -84,7 +88,7 @@ def test_print_back(gate: Callable[..., Gate]) -> None:
 def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
     d0 = gate("limit 50 memory_limit 1Mb flows 64 idle 5s fair 1Mb forgive 8bit")
     expected = {"limit": 50, "memory_limit": 1 << 20, "flows": 64, "idle_ms": 5000}
-    expected |= {"fair": 1 << 20, "forgive": 1, "log": 0.5, "split_gso": True}
+    expected |= {"fair": 1 << 20, "forgive": 1, "log": 0.5, "split_gso": True, "buffer_ms": 0}
     for options, new in [
         ("", {}),
         ("limit 60", {"limit": 60}),
@@ -93,6 +97,7 @@ def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
         ("flows 64", {}),
         ("fair 2Mb", {"fair": 2 << 20}),
         ("forgive 16bit", {"forgive": 2}),
+        ("buffer 2s", {"buffer_ms": 2000}),
         ("plain", PLAIN),
         ("log 2", {"log": 2}),
         ("no_split_gso", {"split_gso": False}),
@@ -139,7 +144,7 @@ MALFORMED = {
     "two bytes": attribute(NESTED, attribute(1, b"\1\0")),
     "three bytes": attribute(NESTED, attribute(2, b"\0\0\1")),
     "no bytes": attribute(NESTED, attribute(4, b"")),
-    "unknown": attribute(NESTED, attribute(9, u32(5))),
+    "unknown": attribute(NESTED, attribute(10, u32(5))),
     "not nested": attribute(2, attribute(1, u32(5))),
     "bytes left over": attribute(NESTED, attribute(1, u32(5)) + b"\1\1"),
     "too long": attribute(NESTED, struct.pack("=HHI", 12, 1, 5)),

@@ -93,7 +93,7 @@ def test_same(gate: Callable[..., Gate]) -> None:
 def test_not_ip(gate: Callable[..., Gate]) -> None:
     """One flow for each EtherType, and one per protocol and hosts for what has no ports."""
     d0 = gate("idle 86400s")
-    pair = Pair(d0, 1000)
+    pair = Pair(d0, 10000)
     for number in range(1, 6):
         others = [arp(number), icmp(number), ethertype(0x88B5), ethertype(0x88B6 + number)]
         for each in [*others, flow(number)]:
@@ -171,7 +171,7 @@ def test_idle_record_is_reused_without_eviction(gate: Callable[..., Gate]) -> No
 
 def test_evicted_is_who_attained_least(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 8 idle 86400s")
-    pair = Pair(d0, 1000, records=8)
+    pair = Pair(d0, 10000, records=8)
     lengths = [700, 300, 500, 200, 400, 900, 800, 600]
     for number, length in enumerate(lengths):
         pair.send(flow(number), length)
@@ -203,7 +203,7 @@ def test_overflow_ranks_last_in_order_of_arrival(gate: Callable[..., Gate]) -> N
 def test_flow_in_overflow_keeps_its_order(gate: Callable[..., Gate]) -> None:
     """It finds a free record only when none of its packets waits without one any more."""
     d0 = gate("flows 8 idle 86400s")
-    pair = Pair(d0, 1000, records=8)
+    pair = Pair(d0, 10000, records=8)
     for number in range(8):
         pair.send(flow(number), 1000)
     pair.send(flow(8), 100)
@@ -225,7 +225,7 @@ def test_flow_in_overflow_keeps_its_order(gate: Callable[..., Gate]) -> None:
         pair.send(flow(number), 1000)
     pair.send(flow(10), 100)
     d0.bounce()  # a reset forgets those that wait
-    pair = Pair(d0, 1000, records=8)
+    pair = Pair(d0, 10000, records=8)
     pair.send(flow(10), 1000)
     pair.send(flow(0), 100)
     pair.send(flow(10), 100)

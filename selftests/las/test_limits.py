@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Limits, also with a packet parked in gso_skb by a parent's peek."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -27,7 +28,7 @@ def test_tiny_limit(gate: Callable[..., Gate], limit: int, parked: int) -> None:
 
 
 def test_memory_limit_drops_the_end(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
+    pair = Pair(gate("memory_limit 4096b"), 10000, 4096)
     while pair.send(A, 60):
         pass
     assert pair.sent > 3
@@ -38,7 +39,7 @@ def test_memory_limit_drops_the_end(gate: Callable[..., Gate]) -> None:
 
 
 def test_one_packet_can_push_out_several(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 5000b"), 1000, 5000)
+    pair = Pair(gate("memory_limit 5000b"), 10000, 5000)
     while pair.send(A, 60):
         pass
     before = pair.model.drops
@@ -50,7 +51,7 @@ def test_one_packet_can_push_out_several(gate: Callable[..., Gate]) -> None:
 
 def test_packet_larger_than_memory_limit(gate: Callable[..., Gate]) -> None:
     """It takes nobody along, though it would rank before them."""
-    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
+    pair = Pair(gate("memory_limit 4096b"), 10000, 4096)
     pair.send(A, 1000)
     pair.release()
     pair.send(A, 100)
@@ -61,7 +62,7 @@ def test_packet_larger_than_memory_limit(gate: Callable[..., Gate]) -> None:
 
 
 def test_parked_packet_is_not_memory(gate: Callable[..., Gate]) -> None:
-    pair = Pair(gate("memory_limit 4096b"), 1000, 4096)
+    pair = Pair(gate("memory_limit 4096b"), 10000, 4096)
     while pair.send(A, 60):
         pass
     pair.park(1)
@@ -89,7 +90,7 @@ def test_change_trims_from_the_end(gate: Callable[..., Gate], parked: int, limit
 
 @pytest.mark.parametrize("parked", [0, 1])
 def test_change_of_memory_limit_trims(gate: Callable[..., Gate], parked: int) -> None:
-    pair = Pair(gate(), 1000)
+    pair = Pair(gate(), 10000)
     for _ in range(10):
         for each in (A, B, C):
             pair.send(each, 1514)
@@ -117,7 +118,7 @@ def test_change_to_larger_limits_loses_nothing(gate: Callable[..., Gate]) -> Non
 def test_change_can_empty_the_queue(gate: Callable[..., Gate]) -> None:
     """The parent has to hear of it: its class holds nothing from now on."""
     d0 = gate()
-    pair = Pair(d0, 1000)
+    pair = Pair(d0, 10000)
     pair.send(A, 8000)
     before = d0.state()["notified"]
     pair.change(memory=4096)
@@ -224,3 +225,29 @@ def test_gso_packet_counts_by_its_bytes(gate: Callable[..., Gate]) -> None:
     order = d0.order()
     served_before = 1500 + 1514 * order.index(3)
     assert served_before >= backlog > served_before - 1514
+
+
+def test_buffer_follows_the_link(gate: Callable[..., Gate]) -> None:
+    """What may wait goes by what has been sent lately, while the queue is not empty."""
+    d0 = gate("buffer 1s")
+    for ident in range(200):
+        d0.send(A.frame(1500, ident))
+    assert d0.show()["room"] == 0  # not known
+    time.sleep(0.2)
+    assert d0.order(1) == [0]  # a link of 60 kbit/s at most
+    assert (d0.show()["room"], d0.show()["drop_buffer"]) == (65536, 0)
+    assert not d0.send(A.frame(1500, 200))  # another one goes with it, and no more
+    assert (d0.show()["qlen"], d0.show()["drop_buffer"]) == (198, 2)
+    accepted = 0
+    while d0.show()["backlog"] > 65536:
+        assert d0.send(B.frame(100, 1000 + accepted))
+        accepted += 1
+    drops = d0.show()["drop_buffer"]
+    assert 200 + 1 + accepted == 1 + d0.show()["qlen"] + drops
+    d0.change("limit 20000")  # forgets what was known
+    assert d0.send(A.frame(1500, 201))
+    kept = [*range(1, 200 - (drops - 1)), 201, *range(1000, 1000 + accepted)]
+    assert sorted(d0.order()) == kept
+    for ident in range(100):  # the link has been idle
+        assert d0.send(A.frame(1500, ident))
+    assert d0.show()["drop_buffer"] == drops
