@@ -40,6 +40,9 @@ testtools:
 	$(MAKE) -C lab
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
 		selftests/vm/lockstep.c -ldl
+	$(CC) -O2 -Wall -Wextra -Werror $(shell pkg-config --cflags libnl-3.0) \
+		-o selftests/las/netlink_attrs selftests/las/netlink_attrs.c \
+		$(shell pkg-config --libs libnl-3.0)
 
 install: all
 	install -d "$(MODDIR)"
@@ -63,7 +66,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab clean
-	rm -rf build selftests/vm/lockstep.so
+	rm -rf build selftests/vm/lockstep.so selftests/las/netlink_attrs
 
 setup:
 	@selftests/vm/host-setup

@@ -34,13 +34,12 @@ transfer() { # HOST BYTES
 }
 
 dropped_and_counted() {
-	local dropped limit memory
+	local dropped causes
 
 	dropped=$(leaf "dropped")
-	limit=$(leaf drop_limit)
-	memory=$(leaf drop_memory)
-	echo "dropped $dropped, drop_limit $limit, drop_memory $memory"
-	[ "$dropped" -gt 0 ] && [ "$dropped" -eq $((limit + memory)) ]
+	causes=$(($(leaf drop_limit) + $(leaf drop_memory) + $(leaf drop_buffer)))
+	echo "dropped $dropped, by their causes $causes"
+	[ "$dropped" -gt 0 ] && [ "$dropped" -eq "$causes" ]
 }
 
 # What tc says of r1's qdiscs and classes when nothing is queued

@@ -45,31 +45,6 @@ def refused(command: str) -> str:
     return done.stderr
 
 
-def request(parent: int, handle: int, options: bytes, flags: int = 0) -> tuple[int, str]:
-    """Send RTM_NEWQDISC for las on d0 as it is, not as tc would; the error and its message."""
-    rtm_newqdisc, nlm_f_request_ack = 36, 5
-    sol_netlink, netlink_cap_ack, netlink_ext_ack = 270, 10, 11
-    body = struct.pack("=BxxxiIII", 0, socket.if_nametoindex("d0"), handle, parent, 0)
-    body += attribute(1, b"las\0") + options
-    header = struct.pack("=IHHII", 16 + len(body), rtm_newqdisc, nlm_f_request_ack | flags, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
-        sock.setsockopt(sol_netlink, netlink_cap_ack, 1)
-        sock.setsockopt(sol_netlink, netlink_ext_ack, 1)
-        sock.send(header + body)
-        answer = sock.recv(65536)
-    message, at = "", 16 + 4 + 16
-    while at + 4 <= len(answer):
-        length, kind = struct.unpack_from("=HH", answer, at)
-        if kind == 1:
-            message = answer[at + 4 : at + length].rstrip(b"\0").decode()
-        at += (length + 3) & ~3
-    return -struct.unpack_from("=i", answer, 16)[0], message
-
-
-def attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value.ljust((len(value) + 3) & ~3, b"\0")
-
-
 @dataclass(frozen=True)
 class Flow:
     """The headers of a flow's frames, without payload."""
