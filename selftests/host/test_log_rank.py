@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from las.model import log_rank
 
 HERE = Path(__file__).parent
 UNIT = 1500  # bytes
@@ -69,3 +70,10 @@ def test_never_falls(library: ctypes.CDLL, k: int) -> None:
     assert library.falls(1, 1 << 24, k) == 0
     ranks = [library.rank(x, k) for x in attained()]
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("k", THOUSANDTHS)
+def test_model_agrees(library: ctypes.CDLL, k: int) -> None:
+    """That of the packet-exact tests."""
+    for x in attained()[::7]:
+        assert log_rank(x, k) == library.rank(x, k), x

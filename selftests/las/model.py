@@ -6,8 +6,8 @@ go by arrival. The newcomer is put in its place, then packets are dropped from t
 while a limit is exceeded, and a drop gives its bytes back to its flow. What is parked has left the
 order: it counts in qlen and backlog, but not against the limits.
 
-With `fair`, flows that have attained that much rank by start-time fair queueing. There is no
-`forgive` here, since it depends on the time.
+With `fair`, flows that have attained that much rank by start-time fair queueing. Priority packets
+rank by LAS-log. There is no `forgive` and no `buffer` here, since they depend on the time.
 """
 
 import bisect
@@ -18,6 +18,29 @@ OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
 FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
 
 
+def log2(x: int) -> int:
+    """floor(log2(x) * 2^20)"""
+    exp = x.bit_length() - 1
+    mantissa = x >> (exp - 31) if exp > 31 else x << (31 - exp)
+    for _ in range(20):
+        mantissa = mantissa * mantissa >> 31
+        exp = exp << 1 | mantissa >> 32
+        mantissa >>= mantissa >> 32
+    return exp
+
+
+def log_rank(attained: int, k: int) -> int:
+    """The rank of a priority packet, for K in thousandths: las_log.h in other words."""
+    y = log2(attained) - 11063259 if attained > 1500 else 0
+    if y <= 0:
+        return 0
+    e = (log2(y) - (20 << 20)) * (65536000 // k) >> 16
+    exp, i, rest = e >> 20, e >> 16 & 15, e & 0xFFFF
+    low, high = (int(2 ** (31 + j / 16)) for j in (i, i + 1))
+    mantissa = (low + ((high - low) * rest >> 16)) * 1500
+    return 0 if exp < -12 else mantissa << exp >> 31 if exp > 0 else mantissa >> (31 - exp)
+
+
 @dataclass(frozen=True)
 class Packet:
     ident: int
@@ -25,6 +48,7 @@ class Packet:
     length: int  # qdisc_pkt_len()
     truesize: int
     begins: bool = False  # a SYN: a new flow, unless the old one still has packets here
+    priority: bool = False  # in the class X:2
 
 
 class Model:
@@ -36,7 +60,9 @@ class Model:
         memory_limit: int = 32 << 20,
         records: int | None = None,
         fair: int = OVERFLOW,
+        log: int = 500,
     ) -> None:
+        self.log = log
         self.limit = limit
         self.memory_limit = memory_limit
         self.records = records
@@ -109,7 +135,9 @@ class Model:
             self.attained[flow] = 0
         rank = self.attained[flow]
         self.attained[flow] += packet.length
-        if max(rank, last) >= self.fair:
+        if packet.priority:
+            rank = min(log_rank(rank, self.log), self.fair - 1)
+        elif max(rank, last) >= self.fair:
             self.attained[flow] = min(self.attained[flow], self.fair + FAIR_MARGIN)
             rank = max(self.fair, self.virtual_time, self.finish.get(flow, 0))
             self.finish[flow] = rank + packet.length
@@ -138,28 +166,36 @@ class Model:
             dropped.append(packet)
         return dropped
 
-    def enqueue(self, packet: Packet) -> bool:
-        """False if the newcomer itself was dropped."""
-        if packet.truesize > self.memory_limit:
-            self.drop_memory += 1
-            return False
-        rank = OVERFLOW
-        if self._has_record(packet.flow):
-            rank = self._rank(packet)
-        else:
-            self.overflow += 1
-        bisect.insort(self.order, (rank, self.arrivals, packet))
-        self.arrivals += 1
-        dropped = self._trim()
-        self.replaced += bool(dropped) and self.qlen == 1 and self.waiting() == [packet]
-        return packet not in dropped
+    def enqueue(self, *packets: Packet) -> bool:
+        """One packet, or the segments of one; False if none of them is left."""
+        before = self.qlen
+        known = self._has_record(packets[0].flow)
+        self.overflow += not known
+        dropped = []
+        for packet in packets:
+            if packet.truesize > self.memory_limit:
+                self.drop_memory += 1
+                dropped.append(packet)
+                continue
+            rank = self._rank(packet) if known else OVERFLOW
+            bisect.insort(self.order, (rank, self.arrivals, packet))
+            self.arrivals += 1
+            dropped += self._trim()
+        left = len(set(packets) - set(dropped))
+        self.replaced += before > 0 and 0 < left == self.qlen
+        return left > 0
 
     def change(
-        self, limit: int | None = None, memory_limit: int | None = None, fair: int | None = None
+        self,
+        limit: int | None = None,
+        memory_limit: int | None = None,
+        fair: int | None = None,
+        log: int | None = None,
     ) -> None:
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
         self.fair = fair or self.fair
+        self.log = log or self.log
         self._trim()
 
     def park(self, count: int) -> None:

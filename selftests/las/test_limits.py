@@ -208,25 +208,6 @@ def test_delete_with_packets(gate: Callable[..., Gate], parked: int) -> None:
     assert d0.unfreed() > 0  # close() deletes and sees that this becomes 0
 
 
-def test_gso_packet_counts_by_its_bytes(gate: Callable[..., Gate]) -> None:
-    gso_tcpv4, segment, segments, header = 1, 1000, 10, 14 + 20 + 20
-    d0 = gate()
-    d0.send(A.frame(1500, 1))
-    d0.release()
-    frame = bytearray(B.headers + bytes(segments * segment))
-    frame[16:18] = (len(frame) - 14).to_bytes(2, "big")
-    assert d0.send_gso(bytes(frame), header, gso_tcpv4, segment)
-    backlog = d0.state()["backlog"]
-    assert backlog == len(frame) + (segments - 1) * header
-    d0.release()
-    d0.send(B.frame(60, 3))  # rank: all of it
-    for ident in range(4, 20):
-        d0.send(A.frame(1514, ident))  # ranks 1500, 3014, ...
-    order = d0.order()
-    served_before = 1500 + 1514 * order.index(3)
-    assert served_before >= backlog > served_before - 1514
-
-
 def test_buffer_follows_the_link(gate: Callable[..., Gate]) -> None:
     """What may wait goes by what has been sent lately, while the queue is not empty."""
     d0 = gate("buffer 1s")
