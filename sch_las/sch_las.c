@@ -374,7 +374,8 @@ static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
 	struct tcf_result res;
 	int result;
 
-	if (TC_H_MAJ(skb->priority) == sch->handle &&
+	/* A qdisc by default has no handle: then priorities name no class. */
+	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle &&
 	    (TC_H_MIN(skb->priority) == TC_LAS_CLASS_ORDINARY ||
 	     TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY))
 		return TC_H_MIN(skb->priority);

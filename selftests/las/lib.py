@@ -216,10 +216,12 @@ class Device:
 class Gate(Device):
     """d0 --- gate 1: --- 1:1 --- las 10:"""
 
-    def __init__(self, options: str = "", stab: str = "") -> None:
+    def __init__(self, options: str | None = "", stab: str = "") -> None:
+        """None: leave it the child it begins with."""
         super().__init__()
         run(f"tc qdisc replace dev {self.dev} root handle 1: {stab} gate")
-        self.renew(options)
+        if options is not None:
+            self.renew(options)
         self.file = os.open(f"/sys/kernel/debug/sch_gate/{self.dev}", os.O_RDWR)
 
     def close(self) -> None:

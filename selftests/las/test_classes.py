@@ -44,6 +44,18 @@ def test_skb_priority_of_another_qdisc(gate: Callable[..., Gate]) -> None:
     assert not priority(gate(HUGE_IDLE), A, 0x110002)
 
 
+@pytest.mark.parametrize("mark", [1, 2])
+def test_skb_priority_without_a_handle(gate: Callable[..., Gate], mark: int) -> None:
+    """The default qdisc has the handle 0:, and 0:2 is what packets of bulk have."""
+    run("sysctl -qw net.core.default_qdisc=las")
+    try:
+        d0 = gate(None)
+    finally:
+        run("sysctl -qw net.core.default_qdisc=pfifo_fast")
+    assert "qdisc las 0: parent 1:1" in run("tc qdisc show dev d0 invisible")
+    assert not priority(d0, A, mark)
+
+
 @pytest.mark.parametrize("kind", FILTERS)
 def test_filter(gate: Callable[..., Gate], kind: str) -> None:
     d0 = gate(HUGE_IDLE)

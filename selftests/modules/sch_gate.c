@@ -255,13 +255,17 @@ static void gate_reset(struct Qdisc *sch)
 static int gate_init(struct Qdisc *sch, struct nlattr *opt,
 		     struct netlink_ext_ack *extack)
 {
+	const struct Qdisc_ops *ops = get_default_qdisc_ops(qdisc_dev(sch), 0);
 	struct gate_sched *q = qdisc_priv(sch);
 
 	if (sch->parent != TC_H_ROOT) {
 		NL_SET_ERR_MSG(extack, "gate: can only be the root qdisc");
 		return -EOPNOTSUPP;
 	}
-	q->child = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops,
+	/* As mq, it begins with net.core.default_qdisc, unless its counts are not here */
+	if (ops->static_flags & TCQ_F_NOLOCK)
+		ops = &pfifo_qdisc_ops;
+	q->child = qdisc_create_dflt(sch->dev_queue, ops,
 				     TC_H_MAKE(sch->handle, 1), extack);
 	if (!q->child)
 		return -ENOMEM;
