@@ -17,6 +17,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/net.sh
 readonly PORT=5001
+default=$(sysctl -n net.core.default_qdisc)
 
 t() {
 	tc -n rtr "$@"
@@ -114,6 +115,32 @@ roots() {
 	done
 }
 
+a_las_for_each_queue() {
+	local shown
+
+	shown=$(t -s qdisc show dev r1 invisible)
+	[ "$(echo "$shown" | grep -c "^qdisc las 0: parent 8:[12] ")" -eq 2 ] &&
+		echo "$shown" | grep -A1 "^qdisc las" | grep -q "Sent [1-9]" && return
+	echo "$shown"
+	return 1
+}
+
+# mq gives its children net.core.default_qdisc
+default_qdisc() {
+	local i
+
+	sysctl -qw net.core.default_qdisc=las || return
+	for i in $(seq 4); do
+		t qdisc replace dev r1 root handle 8: mq || return
+		sleep 0.05
+		within 5 a_las_for_each_queue || return
+		ip -n rtr link set r1 down || return
+		ip -n rtr link set r1 up || return
+		sleep 0.05
+		t qdisc del dev r1 root || return
+	done
+}
+
 transfer() {
 	ip netns exec snd ./tcp_transfer.py send 10.0.2.1 "$PORT" 200000 2
 }
@@ -148,10 +175,11 @@ load+=($!)
 
 check "load: shaper" shaper
 check "load: the queue overflows" within 10 leaf_was_busy
-for phase in kinds las_to_las changes delete_and_add link_down_and_up delete_classes roots; do
+for phase in kinds las_to_las changes delete_and_add link_down_and_up delete_classes roots default_qdisc; do
 	check "$phase: setup" shaper
 	check "$phase" $phase
 done
+sysctl -qw net.core.default_qdisc="$default"
 check "setup again" shaper
 check "TCP still passes" transfer
 check "delete the namespace under load" namespace
