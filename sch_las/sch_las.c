@@ -47,12 +47,13 @@
  *	      short flows, least first          long flows, in turn
  *
  * - forgive: what a flow has attained leaks at this rate while it has no packets
- *   here. A call or a game stays near 0 however long it lasts, and what has been
- *   a bulk transfer is a short flow again some seconds after.
+ *   here, or if that is more, at a share of the link's. A call or a VPN stays near
+ *   0 however long it lasts, and what has been a bulk transfer is a short flow
+ *   again soon after. A transfer that takes what it gets has always packets here.
  *
  * The limits are what 10 Gbit/s need. On slower links `buffer` bounds what waits to
- * what the link sends in that time. Its rate is known from what has left since the
- * queue was last empty.
+ * what the link sends in that time. The rate of the link is known from what has
+ * left while the queue was not empty.
  *
  * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
  * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h.
@@ -84,8 +85,9 @@
 #define LAS_DEFAULT_IDLE	60000		/* ms */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
 #define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
+#define LAS_DEFAULT_SHARE	25		/* percent */
 #define LAS_DEFAULT_LOG		500		/* K in thousandths */
-#define LAS_DEFAULT_BUFFER	1000		/* ms */
+#define LAS_DEFAULT_BUFFER	500		/* ms */
 
 /*
  * A long flow attains no more than this beyond fair, so that it comes back soon,
@@ -97,8 +99,8 @@
 #define LAS_LEAK_SHIFT		16
 
 /*
- * For buffer: how long the rate of the link is measured, what may wait however
- * low it is, and the mark of not knowing it
+ * How long the rate of the link is measured, what may wait however low it is, and
+ * the mark of not knowing it
  */
 #define LAS_MEASURE		(HZ / 8)
 #define LAS_ROOM_MIN		(64 << 10)	/* bytes */
@@ -123,9 +125,10 @@ struct las_options {
 	u32	idle;			/* ms */
 	u32	fair;			/* bytes */
 	u32	forgive;		/* bytes per second */
+	u32	share;			/* percent of the link's rate */
+	u32	buffer;			/* ms */
 	u32	log;			/* K in thousandths */
 	u32	split_gso;
-	u32	buffer;			/* ms */
 };
 
 struct las_sched {
@@ -135,6 +138,8 @@ struct las_sched {
 	u64		fair_from;	/* ranks from here on are virtual time */
 	u64		virtual_time;
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
+	u64		leak_min;
+	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
 	u32		buffer;		/* jiffies */
 	u32		log_factor;
 	u32		memory;		/* truesize of what the flows hold */
@@ -242,17 +247,27 @@ static void las_measure(struct las_sched *q, u32 room)
 	q->sent = 0;
 }
 
+/* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
+static void las_forget_link(struct las_sched *q)
+{
+	q->leak = q->share ? U64_MAX : q->leak_min;
+	las_measure(q, LAS_ROOM_UNKNOWN);
+}
+
 /* A packet of @len bytes is on its way. */
 static void las_sent(struct las_sched *q, u32 len)
 {
 	u32 elapsed = (u32)jiffies - q->measured_from;
-	u64 room;
+	u64 room = LAS_ROOM_UNKNOWN;
 
 	q->sent += len;
-	if (elapsed < LAS_MEASURE || !q->buffer)
+	if (elapsed < LAS_MEASURE)
 		return;
-	room = div_u64(q->sent * q->buffer, elapsed);
-	las_measure(q, clamp_t(u64, room, LAS_ROOM_MIN, LAS_ROOM_UNKNOWN));
+	if (q->buffer)
+		room = clamp_t(u64, div_u64(q->sent * q->buffer, elapsed),
+			       LAS_ROOM_MIN, LAS_ROOM_UNKNOWN);
+	q->leak = max(q->leak_min, div_u64(q->sent * q->share, elapsed));
+	las_measure(q, room);
 }
 
 static void las_append(struct Qdisc *sch, struct las_flow *flow,
@@ -425,7 +440,8 @@ static void las_find_flow(struct las_sched *q, const struct sk_buff *skb,
 		return;
 	}
 	if (!f->qlen) {
-		leak = (now - f->arrived) * q->leak >> LAS_LEAK_SHIFT;
+		leak = mul_u64_u32_shr(q->leak, now - f->arrived,
+				       LAS_LEAK_SHIFT);
 		f->attained -= min(f->attained, leak);
 		/* A port used again soon: the new flow does not inherit. */
 		if (begins)
@@ -596,6 +612,7 @@ static void las_reset(struct Qdisc *sch)
 	q->held = 0;
 	WRITE_ONCE(q->memory, 0);
 	WRITE_ONCE(q->flows_queued, 0);
+	las_forget_link(q);
 	sf_table_clear(&q->table);
 }
 
@@ -609,6 +626,7 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_LOG]		= { .type = NLA_U32 },
 	[TCA_LAS_SPLIT_GSO]	= { .type = NLA_U32 },
 	[TCA_LAS_BUFFER]	= { .type = NLA_U32 },
+	[TCA_LAS_FORGIVE_SHARE]	= { .type = NLA_U32 },
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
@@ -685,6 +703,15 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 			return -EINVAL;
 		}
 	}
+	if (tb[TCA_LAS_FORGIVE_SHARE]) {
+		opt->share = nla_get_u32(tb[TCA_LAS_FORGIVE_SHARE]);
+		if (opt->share > TC_LAS_FORGIVE_SHARE_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FORGIVE_SHARE],
+					    "las: forgive_share must be 0 to "
+					    __stringify(TC_LAS_FORGIVE_SHARE_MAX) " percent");
+			return -EINVAL;
+		}
+	}
 	if (tb[TCA_LAS_LOG]) {
 		opt->log = nla_get_u32(tb[TCA_LAS_LOG]);
 		if (opt->log < TC_LAS_LOG_MIN || opt->log > TC_LAS_LOG_MAX) {
@@ -723,15 +750,17 @@ static void las_apply_options(struct las_sched *q, const struct las_options *opt
 	WRITE_ONCE(q->opt.idle, opt->idle);
 	WRITE_ONCE(q->opt.fair, opt->fair);
 	WRITE_ONCE(q->opt.forgive, opt->forgive);
+	WRITE_ONCE(q->opt.share, opt->share);
+	WRITE_ONCE(q->opt.buffer, opt->buffer);
 	WRITE_ONCE(q->opt.log, opt->log);
 	WRITE_ONCE(q->opt.split_gso, opt->split_gso);
-	WRITE_ONCE(q->opt.buffer, opt->buffer);
 	q->table.idle = msecs_to_jiffies(opt->idle);
 	q->fair_from = opt->fair ?: LAS_RANK_OVERFLOW;
 	q->log_factor = las_log_factor(opt->log);
-	q->leak = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
+	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
+	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
 	q->buffer = msecs_to_jiffies(opt->buffer);
-	las_measure(q, LAS_ROOM_UNKNOWN);
+	las_forget_link(q);
 }
 
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
@@ -777,9 +806,10 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		.idle		= LAS_DEFAULT_IDLE,
 		.fair		= LAS_DEFAULT_FAIR,
 		.forgive	= LAS_DEFAULT_FORGIVE,
+		.share		= LAS_DEFAULT_SHARE,
+		.buffer		= LAS_DEFAULT_BUFFER,
 		.log		= LAS_DEFAULT_LOG,
 		.split_gso	= 1,
-		.buffer		= LAS_DEFAULT_BUFFER,
 	};
 	int err;
 
@@ -822,7 +852,8 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive)) ||
 	    nla_put_u32(skb, TCA_LAS_LOG, READ_ONCE(q->opt.log)) ||
 	    nla_put_u32(skb, TCA_LAS_SPLIT_GSO, READ_ONCE(q->opt.split_gso)) ||
-	    nla_put_u32(skb, TCA_LAS_BUFFER, READ_ONCE(q->opt.buffer))) {
+	    nla_put_u32(skb, TCA_LAS_BUFFER, READ_ONCE(q->opt.buffer)) ||
+	    nla_put_u32(skb, TCA_LAS_FORGIVE_SHARE, READ_ONCE(q->opt.share))) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -11,9 +11,12 @@ static const struct tc_opt las_opts[] = {
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_LAS_IDLE },
 	{ "fair", "fair", TC_UNIT_BYTES, TCA_LAS_FAIR },
 	{ "forgive", "forgive", TC_UNIT_RATE, TCA_LAS_FORGIVE },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FAIR, 0 },
+	{ "forgive_share", "forgive_share_percent", TC_UNIT_PERCENT,
+	  TCA_LAS_FORGIVE_SHARE },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_LAS_BUFFER },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FAIR, 0 },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE_SHARE, 0 },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_BUFFER, 0 },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
 	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
@@ -52,7 +55,8 @@ static void las_explain(void)
 	fprintf(stderr,
 		"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
 		"               [ flows NUMBER ] [ idle TIME ]\n"
-		"               [ fair BYTES ] [ forgive RATE ] [ buffer TIME ] [ plain ]\n"
+		"               [ fair BYTES ] [ forgive RATE ] [ forgive_share PERCENT ]\n"
+		"               [ buffer TIME ] [ plain ]\n"
 		"               [ log K ] [ split_gso | no_split_gso ]\n");
 }
 

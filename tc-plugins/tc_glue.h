@@ -75,6 +75,7 @@ enum tc_unit {
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
 	TC_UNIT_RATE,		/* bytes per second */
+	TC_UNIT_PERCENT,
 	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
 	TC_UNIT_WORD,		/* the option is all there is to type */
 };
@@ -144,6 +145,8 @@ static const struct tc_suffix {
 	{ TC_UNIT_RATE, "bps", 1, 1 },
 	{ TC_UNIT_RATE, "kbps", 1000, 1 },
 	{ TC_UNIT_RATE, "mbps", 1000000, 1 },
+	{ TC_UNIT_PERCENT, "", 1, 1 },
+	{ TC_UNIT_PERCENT, "%", 1, 1 },
 	{ TC_UNIT_MILLI, "", 1000, 1 },
 };
 
@@ -158,6 +161,8 @@ static const struct tc_unit_text {
 			 "with s, ms or us, without: us; 0 to 4294967295ms" },
 	[TC_UNIT_RATE] = { "a rate of whole bytes per second",
 			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
+	[TC_UNIT_PERCENT] = { "a whole number of percent",
+			      "with or without %; 0 to 4294967295" },
 	[TC_UNIT_MILLI] = { "a number with at most three decimals",
 			    "0 to 4294967.295" },
 };
@@ -296,6 +301,8 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 	} else if (opt->unit == TC_UNIT_MS) {
 		suffix = val % 1000 ? "ms" : "s";
 		shown = val % 1000 ? val : val / 1000;
+	} else if (opt->unit == TC_UNIT_PERCENT) {
+		suffix = "%";
 	} else if (opt->unit == TC_UNIT_RATE) {
 		shown = val * 8ULL;
 		suffix = "bit";

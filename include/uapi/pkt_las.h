@@ -27,6 +27,7 @@
 #define TC_LAS_LOG_MAX		4000
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
+#define TC_LAS_FORGIVE_SHARE_MAX	100
 
 enum {
 	TCA_LAS_UNSPEC,
@@ -53,6 +54,9 @@ enum {
 				 */
 	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link
 				 * sends in this time; 0: no bound
+				 */
+	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of the link's rate; takes the
+				 * place of TCA_LAS_FORGIVE if it is more
 				 */
 	__TCA_LAS_MAX
 };

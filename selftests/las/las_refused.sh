@@ -70,6 +70,7 @@ check "flows 3" refused "las: flows must be a power of two, 8 to 1048576" flows 
 check "idle 0" refused "las: idle must be 1 to 86400000 ms" idle 0
 check "fair" refused "las: fair must be 0 or 16384 to 2147483647 bytes" fair 1k
 check "forgive" refused "las: forgive must be 0 to 2147483647 bytes per second" forgive 20gbit
+check "forgive_share" refused "las: forgive_share must be 0 to 100 percent" forgive_share 101%
 check "log 0" refused "las: log must be 0.25 to 4" log 0
 check "log, too much" refused "las: log must be 0.25 to 4" log 4.001
 check "buffer" refused "las: buffer must be 0 or 10 to 60000 ms" buffer 9ms

@@ -166,6 +166,7 @@ static const __u32 good[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_FLOWS] = 16, [TCA_LAS_IDLE] = 9, [TCA_LAS_FAIR] = 20000,
 	[TCA_LAS_FORGIVE] = 3, [TCA_LAS_LOG] = 2000,
 	[TCA_LAS_SPLIT_GSO] = 0, [TCA_LAS_BUFFER] = 77,
+	[TCA_LAS_FORGIVE_SHARE] = 11,
 };
 
 /* A request with the bad attribute; @at becomes the place of it. */
@@ -208,6 +209,7 @@ static const char * const names[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_FAIR] = "fair", [TCA_LAS_FORGIVE] = "forgive",
 	[TCA_LAS_LOG] = "log", [TCA_LAS_SPLIT_GSO] = "split_gso",
 	[TCA_LAS_BUFFER] = "buffer",
+	[TCA_LAS_FORGIVE_SHARE] = "forgive_share",
 };
 
 static const char *name_of(int type)
@@ -265,6 +267,8 @@ static const struct bad values[] = {
 	{ TCA_LAS_SPLIT_GSO, 4, 2, "las: split_gso must be 0 or 1" },
 	{ TCA_LAS_SPLIT_GSO, 4, 0xffffffff, "las: split_gso must be 0 or 1" },
 	{ TCA_LAS_BUFFER, 4, 1, "las: buffer must be 0 or 10 to " },
+	{ TCA_LAS_FORGIVE_SHARE, 4, 101, "las: forgive_share must be 0 to 100" },
+	{ TCA_LAS_FORGIVE_SHARE, 4, 0xffffffff, "las: forgive_share must be 0 to 100" },
 };
 
 static void try_all(const char *how, int flags)

@@ -12,11 +12,12 @@ DEFAULTS = {
     "idle_ms": 60000,
     "fair": 256 << 10,
     "forgive": 32000,
+    "forgive_share_percent": 25,
     "log": 0.5,
     "split_gso": True,
-    "buffer_ms": 1000,
+    "buffer_ms": 500,
 }
-PLAIN = {"fair": 0, "forgive": 0, "buffer_ms": 0}
+PLAIN = {"fair": 0, "forgive": 0, "forgive_share_percent": 0, "buffer_ms": 0}
 
 
 def test_defaults(gate: Callable[..., Gate]) -> None:
@@ -48,6 +49,8 @@ PRINTED = {
     "log 0.25 no_split_gso": {"log": 0.25, "split_gso": False},
     "log 3.999": {"log": 3.999},
     "log 4 split_gso": {"log": 4},
+    "forgive_share 100%": {"forgive_share_percent": 100},
+    "forgive_share 7": {"forgive_share_percent": 7},
     "buffer 10ms": {"buffer_ms": 10},
     "buffer 60s": {"buffer_ms": 60000},
 }
@@ -68,6 +71,7 @@ def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
     d0 = gate("limit 50 memory_limit 1Mb flows 64 idle 5s fair 1Mb forgive 8bit")
     expected = {"limit": 50, "memory_limit": 1 << 20, "flows": 64, "idle_ms": 5000}
     expected |= {"fair": 1 << 20, "forgive": 1, "log": 0.5, "split_gso": True, "buffer_ms": 0}
+    expected |= {"forgive_share_percent": 0}
     for options, new in [
         ("", {}),
         ("limit 60", {"limit": 60}),
@@ -76,6 +80,7 @@ def test_change_keeps_what_is_left_out(gate: Callable[..., Gate]) -> None:
         ("flows 64", {}),
         ("fair 2Mb", {"fair": 2 << 20}),
         ("forgive 16bit", {"forgive": 2}),
+        ("forgive_share 9%", {"forgive_share_percent": 9}),
         ("buffer 2s", {"buffer_ms": 2000}),
         ("plain", PLAIN),
         ("log 2", {"log": 2}),

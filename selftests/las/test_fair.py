@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What las adds to the paper: `fair`, for flows beyond a size, and `forgive`."""
+"""What las adds to the paper: `fair`, for flows beyond a size, `forgive` and `forgive_share`."""
 
 import random
 import time
@@ -164,6 +164,23 @@ def test_forgive_not_while_packets_wait(gate: Callable[..., Gate]) -> None:
     d0.send(B.frame(1000, 3))
     d0.send(B.frame(1000, 4))  # rank 1000
     assert d0.order() == [1, 3, 4, 2]
+
+
+@pytest.mark.parametrize("share", [0, 100])
+def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], share: int) -> None:
+    """Its rate is what went out while the queue was not empty for an eighth of a second."""
+    d0 = gate(f"forgive_share {share}% {HUGE_IDLE}")
+    d0.send(A.frame(3000, 0))
+    d0.release()
+    d0.send(B.frame(9000, 0))
+    d0.send(B.frame(9000, 0))
+    time.sleep(0.2)
+    d0.release(1)  # so 9000 bytes in the time until now, in which A has been silent
+    d0.release()
+    d0.send(C.frame(100, 1))
+    d0.send(C.frame(100, 2))
+    d0.send(A.frame(100, 3))  # rank 3000, or 0
+    assert d0.order() == ([1, 3, 2] if share else [1, 2, 3])
 
 
 def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
