@@ -35,6 +35,26 @@ struct sf_flow_key {
 #define SF_TCP_FLAGS_OFFSET	13
 #define SF_TCP_SYN		0x02
 
+/*
+ * A packet socket sets the network header behind VLAN tags and the protocol to
+ * the first tag's, which the dissector then looks for there. The EtherType in
+ * front of the network header is right for everybody.
+ */
+static inline bool sf_flow_dissect(const struct sk_buff *skb,
+				   struct flow_keys *fk)
+{
+	int nhoff = skb_network_offset(skb);
+	int hlen = skb_headlen(skb);
+	__be16 proto;
+
+	if (!eth_type_vlan(skb->protocol) || nhoff < ETH_HLEN || nhoff > hlen)
+		return skb_flow_dissect_flow_keys(skb, fk, 0);
+	memset(fk, 0, sizeof(*fk));
+	memcpy(&proto, skb->data + nhoff - sizeof(proto), sizeof(proto));
+	return __skb_flow_dissect(NULL, skb, &flow_keys_dissector, fk,
+				  skb->data, proto, nhoff, hlen, 0);
+}
+
 /**
  * sf_flow_key_read - find out which flow a packet belongs to
  * @skb: the packet, its network header set
@@ -53,7 +73,7 @@ static inline bool sf_flow_key_read(const struct sk_buff *skb,
 	BUILD_BUG_ON(sizeof(*key) != sizeof(key->word));
 	memset(key, 0, sizeof(*key));
 
-	if (!skb_flow_dissect_flow_keys(skb, &fk, 0)) {
+	if (!sf_flow_dissect(skb, &fk)) {
 		key->ethertype = skb_protocol(skb, true);
 		return false;
 	}
