@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from las.lib import Gate, Pair, arp, ethertype, flow, flow_of, icmp
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
+from scapy.layers.inet6 import (
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+)
+from scapy.layers.l2 import GRE, Dot1AD, Dot1Q
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
@@ -38,6 +45,18 @@ def fragment6(offset: int, **header: Any) -> ScapyPacket:
     return v6(**header) / extension / Raw(bytes(16))
 
 
+def extended(*payload: ScapyPacket) -> ScapyPacket:
+    """Behind each kind of extension header that hosts put before TCP and UDP."""
+    packet = v6() / IPv6ExtHdrHopByHop() / IPv6ExtHdrDestOpt()
+    for part in (IPv6ExtHdrRouting(addresses=["fd00::7"]), IPv6ExtHdrDestOpt(), *payload):
+        packet = packet / part
+    return packet
+
+
+def esp(spi: int) -> ScapyPacket:
+    return v4(proto=50) / Raw(spi.to_bytes(4, "big") + bytes(20))
+
+
 DIFFERENT = {
     "source port": (v4() / udp(), v4() / udp(sport=1001)),
     "destination port": (v4() / udp(), v4() / udp(dport=81)),
@@ -59,6 +78,17 @@ DIFFERENT = {
     "fragments' hosts": (fragment4(0), fragment4(0, dst="10.0.0.3")),
     "fragments and datagrams": (fragment4(2), v4() / udp()),
     "v6 fragments' hosts": (fragment6(0), fragment6(0, dst="fd00::3")),
+    "v6 extensions, source port": (extended(udp()), extended(udp(sport=1001))),
+    "v6 extensions, destination port": (extended(tcp()), extended(tcp(dport=81))),
+    "v6 extensions, protocol": (extended(udp()), extended(tcp())),
+    "vlan, source port": (Dot1Q(vlan=5) / v4() / udp(), Dot1Q(vlan=5) / v4() / udp(sport=1001)),
+    "vlan, v6 source port": (Dot1Q(vlan=5) / v6() / tcp(), Dot1Q(vlan=5) / v6() / tcp(sport=1001)),
+    "vlan in vlan": (
+        Dot1AD(vlan=5) / Dot1Q(vlan=6) / v4() / udp(),
+        Dot1AD(vlan=5) / Dot1Q(vlan=6) / v4() / udp(sport=1001),
+    ),
+    "tunnel": (v4() / GRE() / v4() / udp(), v4() / GRE() / v4() / udp(sport=1001)),
+    "security parameters index": (esp(1), esp(2)),
 }
 
 SAME = {
@@ -69,6 +99,9 @@ SAME = {
     "fragments": (fragment4(0), fragment4(100)),
     "fragments of two datagrams": (fragment4(0, id=1), fragment4(2, id=2)),
     "v6 fragments": (fragment6(0), fragment6(100)),
+    "v6 extensions": (extended(udp()), v6() / udp()),
+    "vlan priority": (Dot1Q(vlan=5, prio=0) / v4() / udp(), Dot1Q(vlan=5, prio=7) / v4() / udp()),
+    "with and without vlan": (Dot1Q(vlan=5) / v4() / udp(), v4() / udp()),
 }
 
 

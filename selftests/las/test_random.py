@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from las.lib import Flow, Gate, Pair, flow
+from las.model import OVERFLOW
 
 HUGE_IDLE = "idle 86400s"
 
@@ -100,3 +101,41 @@ def test_many_flows_at_once(gate: Callable[..., Gate]) -> None:
     pair.release()
     shown = d0.show()
     assert (shown["records"], shown["flows_seen"], shown["evictions"]) == (600, 600, 0)
+
+
+def test_everything(gate: Callable[..., Gate]) -> None:
+    """Packets and bundles, both classes, limits and options that change, in 12000 packets."""
+    rng = random.Random(7)
+    d0 = gate(f"limit 40 fair 16384b flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 40, fair=16384)
+    flows = [flow(n) for n in range(60)]
+    while pair.sent < 12000:
+        what = rng.random()
+        if what < 0.45:
+            chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
+            for _ in range(rng.randint(1, 8)):
+                pair.send(chosen, length_for(rng, chosen), rng.random() < 0.2)
+        elif what < 0.5:
+            syn = flow(rng.randrange(len(flows)), "S")
+            pair.send(syn, syn.shortest)
+        elif what < 0.6:
+            tcp = flow(rng.randrange(len(flows)) | 2)
+            size = rng.randint(100, 1440)
+            pair.send_bundle(tcp, rng.randint(2, 12), size, rng.randint(4, size))
+        elif what < 0.65:
+            pair.park(1)
+        elif what < 0.68:
+            pair.change(
+                limit=rng.choice([None, 1, 2, rng.randint(3, 100), 60]),
+                fair=rng.choice([None, OVERFLOW, 16384, rng.randint(16384, 200000)]),
+                log=rng.choice([None, 250, 500, 1000, rng.randint(250, 4000)]),
+            )
+        else:
+            pair.release(rng.randint(1, 12))
+        pair.compare()
+        if rng.random() < 0.01:
+            pair.compare_statistics()
+    assert pair.model.drop_limit > 500 and pair.bundles > 100 and pair.model.replaced > 10
+    pair.compare_statistics()
+    pair.release()
+    assert d0.show()["evictions"] == 0
