@@ -115,11 +115,12 @@ class Device:
     """A dummy device, a socket to put frames in and a tap to see them go out."""
 
     dev = "d0"
+    queues = 1
 
     def __init__(self) -> None:
         if not os.path.isdir(f"/sys/class/net/{self.dev}"):
             # slow to make, so all tests share it
-            run(f"ip link add {self.dev} mtu 9000 numtxqueues 1 type dummy")
+            run(f"ip link add {self.dev} mtu 9000 numtxqueues {self.queues} type dummy")
             with open(f"/proc/sys/net/ipv6/conf/{self.dev}/disable_ipv6", "w") as file:
                 file.write("1")  # nothing may go out that was not put in
             run(f"ip link set {self.dev} up")

@@ -37,6 +37,7 @@ PARENTS = {
         "tc class add dev d0 parent 3: classid 3:1 drr quantum 300",
         MATCHALL.format(3, 3),
     ],
+    "hfsc, prio": [*HFSC, f"tc qdisc replace dev d0 parent 2:1 handle 3: prio {ONE_BAND}"],
     "htb": [
         "tc qdisc replace dev d0 parent 1:1 handle 2: htb default 1",
         "tc class add dev d0 parent 2: classid 2:1 htb rate 10gbit burst 10mb cburst 10mb",
@@ -56,7 +57,7 @@ def test_under(gate: Callable[..., Gate], parent: str) -> None:
     d0 = gate()
     for step in PARENTS[parent]:
         run(step)
-    above = "3:1" if parent == "hfsc, drr" else "2:1"
+    above = "3:1" if "," in parent else "2:1"
     run(f"tc qdisc replace dev d0 parent {above} handle 10: las limit 8")
     rng = random.Random(parent)
     sent = accepted = out = 0
@@ -111,3 +112,32 @@ def test_under_a_root_that_takes_its_time(device: Device, root: str) -> None:
     assert len(device.frames()) >= 8  # more on a fast machine
     for kind in ("las", root.split()[0]):
         assert (device.show(kind)["qlen"], device.show(kind)["backlog"]) == (0, 0)
+
+
+class WideDevice(Device):
+    dev = "d1"
+    queues = 2
+
+
+def test_under_mq() -> None:
+    """mq has no counts of its own: those of its children have to add up."""
+    device = WideDevice()
+    try:
+        run("tc qdisc add dev d1 root handle 1: mq")
+        for queue in (1, 2):
+            slow = "tbf rate 100bit burst 1600 limit 1mb"
+            run(f"tc qdisc add dev d1 parent 1:{queue} handle {queue}0: {slow}")
+            run(f"tc qdisc add dev d1 parent {queue}0:1 handle {queue}1: las limit 6")
+        for limit in (6, 2):
+            for queue in (1, 2):
+                run(f"tc qdisc change dev d1 parent {queue}0:1 las limit {limit}")
+            for number in range(40):
+                device.send(flow(number).frame(1400, number))
+            shown = json.loads(run("tc -s -j qdisc show dev d1"))
+            mq, *others = (shown[0], *(each for each in shown if each["kind"] == "las"))
+            # one is with tbf, which has peeked at it
+            assert [each["qlen"] for each in others] == [limit + 1] * 2
+            for key in ("qlen", "backlog", "drops"):
+                assert mq[key] == sum(each[key] for each in others), key
+    finally:
+        device.close()
