@@ -26,6 +26,7 @@ _TROUBLE = re.compile(
     re.VERBOSE,
 )
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
+_UP = "shortfirst-vm: up"
 _RESTART = re.compile(_STAMP + r"reboot: ")
 # What the kernel remembers even if nobody saw the message: bad page, died, warning, soft lockup.
 _BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
@@ -39,11 +40,14 @@ class Console:
         self.trouble: list[str] = []
         self.status: int | None = None
         self.taint = 0
+        self.up = False  # has the first process begun?
 
     def feed(self, line: str) -> None:
         line = line.rstrip()
         if _TROUBLE.search(line):
             self.trouble.append(line)
+        if _UP in line:
+            self.up = True
         mark = _MARK.search(line)
         if mark and mark[3] == self.token:
             self.status, self.taint = int(mark[1]), int(mark[2])

@@ -136,3 +136,8 @@ def test_taint_nobody_saw(bit: int) -> None:
 
 def test_taint_of_an_unsigned_module_from_outside() -> None:
     assert console(MARK.replace("taint 1", f"taint {1 << 12 | 1 << 13}")).verdict() == (0, "")
+
+
+def test_up() -> None:
+    assert not console("[    5.124794] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI").up
+    assert console("[    4.7] amd_pstate: [    4.8]shortfirst-vm: up").up
