@@ -226,15 +226,15 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
 COLOURS = ["#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00"]
 
 
-def new_figure(width: float, height: float) -> tuple:
-    """A figure and its axes; matplotlib takes its time and not every program needs it."""
+def new_figure(width: float, height: float, rows: int = 1) -> tuple:
+    """A figure and its axes, `rows` of them. matplotlib takes its time, so only now."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "shortfirst"
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")
+    return plt.subplots(rows, figsize=(width, height), layout="constrained")
 
 
 def save(figure: Any, base: Path) -> None:

@@ -3,6 +3,7 @@
 
 fast   one flow at 100 Mbit/s and 50 ms RTT, 60 s
 slow   one flow at 10 Mbit/s and 6 ms RTT, 60 s
+thin   one flow at 1 Mbit/s and 50 ms RTT, 60 s
 ten    ten flows at 10 Mbit/s and 6 ms RTT, 30 s
 """
 
@@ -16,6 +17,7 @@ QDISCS = {"fq_codel": "fq_codel", "las": "las", "plain": "las plain"}
 CASES = {  # rate, RTT in ms, flows, seconds
     "fast": ("100mbit", 50, 1, 60),
     "slow": ("10mbit", 6, 1, 60),
+    "thin": ("1mbit", 50, 1, 60),
     "ten": ("10mbit", 6, 10, 30),
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Short flows among long ones: several qdiscs on the same list of flows, and the empty link.
 
-The workload is D1 of Avrachenkov et al. 2004, section IV, over 10 Mbit/s and an RTT of 6 ms. Each
-qdisc runs in a virtual machine whose clock counts instructions, so the same seed always gives the
-same table. The floor is every flow alone on the link.
+The workload is D1 of Avrachenkov et al. 2004, section IV, over 10 Mbit/s and an RTT of 6 ms unless
+told otherwise. Each qdisc runs in a virtual machine whose clock counts instructions, so the same
+seed always gives the same table. The floor is every flow alone on the link.
 """
 
 import argparse
@@ -44,6 +44,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", default="6.1")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or 1))
+    parser.add_argument("--rate", type=float, default=10, help="of the link, Mbit/s")
+    parser.add_argument("--rtt", type=int, default=6, help="ms")
     parser.add_argument("--load", type=float, default=0.9)
     parser.add_argument("--duration", type=float, default=150, help="seconds of arrivals")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
@@ -54,9 +56,11 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     options = arguments()
     built = prepare(options.kernel)
-    what = f"D1, 10 Mbit/s, RTT 6 ms, load {options.load:g}, {options.duration:g} s of arrivals"
-    what += f", seed {options.seed}"
-    flows = ["--size", SIZES, "--seed", str(options.seed)]
+    what = f"D1, {options.rate:g} Mbit/s, RTT {options.rtt} ms, load {options.load:g}"
+    what += f", {options.duration:g} s of arrivals, seed {options.seed}"
+    link = Link(options.rate * 1e6, options.rtt)
+    flows = [f"{link.rate:.0f}bit", str(options.rtt)]
+    flows += ["--size", SIZES, "--seed", str(options.seed), "--rate", f"{link.rate:.0f}"]
     flows += ["--load", str(options.load), "--duration", str(options.duration)]
     # Longest first
     jobs = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
@@ -76,7 +80,7 @@ def main() -> int:
     floor = runs[FLOOR]
     others = [runs[name] for name in options.qdiscs]
     text = f"{what}, kernel {options.kernel}: {len(floor.status)} flows\n\n"
-    text += table(others, floor, Link())
+    text += table(others, floor, link)
     (where / "table.txt").write_text(text)
     plot(others, floor, what, where / "demo")
     print("\n" + text)

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# One long TCP flow of the priority class, from behind a slow access link, beside
+# One long TCP flow of a class of its own, from behind a slow access link, beside
 # downloads, inside a virtual machine:
-#   las-log.sh "KIND OPTION..." RATE ACCESS-RATE "BULK-OPTION..." FLOWGEN-OPTION...
+#   las-log.sh "KIND OPTION..." CLASSID TCP RATE ACCESS-RATE "BULK-OPTION..." FLOWGEN-OPTION...
+# TCP is "linux" or "reno": the latter is as it was in 2004.
 #
 #   netns ftp            netns rtr (net.sh)
 #   ftp0 <-------------> rtr2   rtr1 <---> rcv
@@ -17,11 +18,13 @@ here=${0%/*}
 # shellcheck disable=SC2034 # for net.sh
 {
 	QDISC=$1
-	RATE=$2
+	RATE=$4
 }
-access=$3
-bulk=$4
-shift 4
+classid=$2
+tcp=$3
+access=$5
+bulk=$6
+shift 6
 # shellcheck source=/dev/null
 . "$here/net.sh"
 
@@ -33,10 +36,19 @@ ip link add ftp0 address 02:00:00:00:03:01 netns ftp type veth \
 link ftp ftp0 3 1 2
 link rtr rtr2 3 2 1
 ip -n ftp route add default via 10.0.3.2
+if [ "$tcp" = reno ]; then
+	for ns in ftp snd rcv; do
+		ip netns exec "$ns" sysctl -qw net.ipv4.tcp_congestion_control=reno \
+			net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
+			net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+	done
+	ip -n ftp route change default via 10.0.3.2 initcwnd 1 rto_min 1s
+	ip -n snd route change default via 10.0.1.2 initcwnd 1 rto_min 1s
+fi
 tc -n ftp qdisc add dev ftp0 root netem delay "$((RTT_MS * 500))us" \
 	rate "$access" limit 100
 tc -n rtr filter add dev rtr1 parent 10: protocol ip u32 \
-	match ip src 10.0.3.1 classid 10:2
+	match ip src 10.0.3.1 classid "$classid"
 
 # shellcheck disable=SC2086 # options
 "$here/bulk" --snd ftp --rcv rcv --addr 10.0.3.1 --out /run/bulk $bulk \

@@ -90,9 +90,20 @@ def test_bulk(tmp_path: Path) -> None:
 
 
 def test_las_log(tmp_path: Path) -> None:
-    rows = [str(1448 * 10 * rate) for rate in [100] * 50 + [50] * 50]
-    data = {"las": FLOWGEN + bulk(rows) + STATS}
-    text, _ = las_log.report(data, {"las": "las plain"}, ["web"], tmp_path)
+    sent = {
+        "plain": [100] * 50 + [0] * 50,
+        "log-0.5": [100] * 20 + [50, 100] * 40,
+        "log-1": [110] * 99 + [100],
+    }
+    data = {
+        f"{name}-reno": FLOWGEN + bulk([str(1448 * 10 * rate) for rate in rates]) + STATS
+        for name, rates in sent.items()
+    }
+    text, reached = las_log.report(data, dict.fromkeys(sent, ""), ["reno"], tmp_path)
+    assert reached and "NOT MET" not in text
     row = text.splitlines()[1].split()
-    assert row[:7] == ["las", "100.0", "100.0", "75.0", "50.0", "50.0", "50.0"]
+    assert row[1:10] == "plain 100.0 100.0 50.0 0.0 0.0 50.0 0.0 50".split()
     assert (tmp_path / "las-log.svg").stat().st_size > 5000
+    data["plain-reno"], data["log-1-reno"] = data["log-1-reno"], data["plain-reno"]
+    text, reached = las_log.report(data, dict.fromkeys(sent, ""), ["reno"], tmp_path)
+    assert not reached and text.count("NOT MET") == 3
