@@ -8,6 +8,7 @@
 #define _SF_COMPAT_H
 
 #include <linux/module.h>
+#include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
@@ -27,6 +28,17 @@ static inline void sf_set_pkt_len(struct sk_buff *skb, unsigned int len)
 	qdisc_skb_cb(skb)->pkt_len = len;
 #ifdef SF_HAVE_PKT_SEGS
 	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/* Ask a qdisc's filters; what they cannot do there (redirect) counts as a drop. */
+static inline int sf_classify(struct sk_buff *skb, const struct tcf_proto *filter,
+			      struct tcf_result *res)
+{
+#ifdef SF_HAVE_CLASSIFY_QDISC
+	return tcf_classify_qdisc(skb, filter, res, false);
+#else
+	return tcf_classify(skb, NULL, filter, res, false);
 #endif
 }
 

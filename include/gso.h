@@ -32,26 +32,27 @@ static inline int sf_stab_len(const struct qdisc_size_table *stab, int len)
 		slot = max(len + sz->cell_align, 0) >> sz->cell_log;
 		len = stab->data[slot % sz->tsize] +
 		      stab->data[sz->tsize - 1] * (slot / sz->tsize);
+		len <<= sz->size_log;
 	}
-	return max(len << sz->size_log, 1);
+	return max(len, 1);
 }
 
 /**
  * sf_gso_segments - the segments of a GSO packet, ready to be queued
  * @skb: the packet; it is left alone, and the caller's to free
- * @sch: the qdisc; its size table, else the root's, counts for each segment
+ * @sch: the qdisc; the root's size table counts for each segment, as it does for
+ *     packets, and not the qdisc's own
  *
  * Return: the segments, linked by next, or NULL if there is no memory.
  */
 static inline struct sk_buff *sf_gso_segments(struct sk_buff *skb,
 					      struct Qdisc *sch)
 {
-	const struct qdisc_size_table *stab = rcu_dereference_bh(sch->stab);
+	const struct qdisc_size_table *stab;
 	netdev_features_t features = netif_skb_features(skb);
 	struct sk_buff *segs, *seg;
 
-	if (!stab)
-		stab = rcu_dereference_bh(qdisc_root_bh(sch)->stab);
+	stab = rcu_dereference_bh(qdisc_root_bh(sch)->stab);
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs))
 		return NULL;

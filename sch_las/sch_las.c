@@ -398,7 +398,7 @@ static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
 		return TC_LAS_CLASS_ORDINARY;
 
 	*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-	result = tcf_classify(skb, NULL, filter, &res, false);
+	result = sf_classify(skb, filter, &res);
 #ifdef CONFIG_NET_CLS_ACT
 	switch (result) {
 	case TC_ACT_STOLEN:
@@ -537,8 +537,11 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	if (skb_is_gso(skb) && q->opt.split_gso) {
 		segs = sf_gso_segments(skb, sch);
-		if (!segs)
-			return qdisc_drop(skb, sch, to_free);
+		if (!segs) {
+			qdisc_qstats_drop(sch);
+			sf_drop_overlimit(skb, to_free);
+			return NET_XMIT_DROP;
+		}
 		sf_count(q->gso_split, 1);
 		skb_list_walk_safe(segs, segs, next) {
 			skb_mark_not_on_list(segs);
@@ -570,7 +573,8 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		count--;
 		bytes -= len;
 	}
-	qdisc_tree_reduce_backlog(sch, -count, -bytes);
+	if (count || bytes)
+		qdisc_tree_reduce_backlog(sch, -count, -bytes);
 	return ret;
 }
 
