@@ -32,7 +32,7 @@ struct sf_flow {
 	struct sf_flow_key key;
 	u64		attained;	/* bytes served or waiting */
 	u32		qlen;		/* packets */
-	u32		arrived;	/* jiffies at the last arrival */
+	u32		seen;		/* jiffies when it last had a packet */
 	struct sk_buff	*head;		/* the packets in order of arrival, */
 	struct sk_buff	*tail;		/* linked by next and prev */
 	u32		backlog;	/* bytes */
@@ -119,7 +119,7 @@ static inline void sf_table_clear(struct sf_table *t)
  * @now: jiffies
  * @set: where the number of the flow's set goes
  *
- * Return: the record, whose time of arrival is the caller's to update, or NULL
+ * Return: the record, whose time is the caller's to update, or NULL
  * if there is none to be had. Then the packet waits elsewhere, and for as long as
  * it does the caller has it counted in t->outside[set].
  */
@@ -139,7 +139,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		f = sf_table_at(t, i);
 		if (!sf_flow_key_equal(&f->key, key))
 			continue;
-		if (unlikely(!f->qlen && now - f->arrived > t->idle)) {
+		if (unlikely(!f->qlen && now - f->seen > t->idle)) {
 			f->attained = 0;
 			sf_count(t->assigned, 1);
 		}
@@ -156,7 +156,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		}
 		if (f->qlen)
 			continue;
-		if (now - f->arrived > t->idle)
+		if (now - f->seen > t->idle)
 			goto take;
 		if (!victim || f->attained < victim->attained) {
 			victim = f;
@@ -173,7 +173,7 @@ take:
 	t->tags[i] = hash;
 	f->key = *key;
 	f->attained = 0;
-	f->arrived = now;
+	f->seen = now;
 	return f;
 }
 

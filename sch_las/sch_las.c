@@ -43,7 +43,7 @@
  *   flow's previous packet. So the order and the drops remain those of one
  *   queue, and drops hit the longest of the long flows.
  *
- *	rank: 0 ........ attained ........ fair ... virtual time ... overflow
+ *	rank: 0 ........ attained ........ 2^62 ... virtual time ... overflow
  *	      short flows, least first          long flows, in turn
  *
  * - forgive: what a flow has attained leaks at this rate while it has no packets
@@ -62,6 +62,7 @@
  * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained.
  */
 
+#include <linux/bits.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -106,7 +107,11 @@
 #define LAS_ROOM_MIN		(64 << 10)	/* bytes */
 #define LAS_ROOM_UNKNOWN	U32_MAX
 
-/* Of the overflow queue; what is added tells the set of the table */
+/*
+ * Ranks from here on are virtual time, whatever fair is or was. LAS_RANK_OVERFLOW
+ * is the overflow queue's; what is added tells the set of the table.
+ */
+#define LAS_RANK_LONG		BIT_ULL(62)
 #define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
 
 struct las_flow {
@@ -135,8 +140,8 @@ struct las_sched {
 	struct rb_root_cached by_head;	/* first packet, lowest first */
 	struct rb_root_cached by_tail;	/* last packet, highest first */
 	u64		arrivals;	/* packets so far, to order equal ranks */
-	u64		fair_from;	/* ranks from here on are virtual time */
-	u64		virtual_time;
+	u64		fair_from;	/* what a long flow has attained */
+	u64		virtual_time;	/* from LAS_RANK_LONG on */
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
 	u64		leak_min;
 	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
@@ -310,6 +315,7 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 	if (f->head == f->tail) {
 		f->head = NULL;
 		f->tail = NULL;
+		f->seen = jiffies;
 		rb_erase_cached(&flow->by_head, &q->by_head);
 		rb_erase_cached(&flow->by_tail, &q->by_tail);
 		sf_count(q->flows_queued, -1);
@@ -369,11 +375,11 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 		sf_count(q->drop_buffer, 1);
 	las_unlink(sch, flow, skb);
 	/* What a long flow attains is capped, so that nothing is given back. */
-	if (las_cb(skb)->rank >= q->fair_from)
-		flow->finish = las_cb(skb)->rank;
-	else
+	if (las_cb(skb)->rank < LAS_RANK_LONG)
 		flow->f.attained -= min_t(u64, flow->f.attained,
 					  qdisc_pkt_len(skb));
+	else if (!flow->f.tail || las_cb(flow->f.tail)->rank < las_cb(skb)->rank)
+		flow->finish = las_cb(skb)->rank;
 	qdisc_qstats_drop(sch);
 	return skb;
 }
@@ -440,14 +446,14 @@ static void las_find_flow(struct las_sched *q, const struct sk_buff *skb,
 		return;
 	}
 	if (!f->qlen) {
-		leak = mul_u64_u32_shr(q->leak, now - f->arrived,
+		leak = mul_u64_u32_shr(q->leak, now - f->seen,
 				       LAS_LEAK_SHIFT);
 		f->attained -= min(f->attained, leak);
 		/* A port used again soon: the new flow does not inherit. */
 		if (begins)
 			f->attained = 0;
 	}
-	f->arrived = now;
+	f->seen = now;
 	to->flow = container_of(f, struct las_flow, f);
 }
 
@@ -465,10 +471,10 @@ static u64 las_rank(struct las_sched *q, const struct las_place *to, u32 len)
 	f->attained += len;
 	if (to->class == TC_LAS_CLASS_PRIORITY) {
 		/* Never among the long flows, which go by virtual time */
-		rank = min(las_log_rank(rank, q->log_factor), q->fair_from - 1);
-	} else if (max(rank, last) >= q->fair_from) {
+		rank = min(las_log_rank(rank, q->log_factor), LAS_RANK_LONG - 1);
+	} else if (rank >= q->fair_from || last >= LAS_RANK_LONG) {
 		f->attained = min(f->attained, q->fair_from + LAS_FAIR_MARGIN);
-		rank = max3(q->fair_from, q->virtual_time, flow->finish);
+		rank = max(q->virtual_time, flow->finish);
 		flow->finish = rank + len;
 	}
 	/* Drops, or a change of options, must not put it before the others. */
@@ -589,7 +595,7 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 		return NULL;
 	flow = las_flow_by_head(node);
 	skb = flow->f.head;
-	if (las_cb(skb)->rank >= q->fair_from && flow != &q->overflow)
+	if (las_cb(skb)->rank >= LAS_RANK_LONG && flow != &q->overflow)
 		q->virtual_time = las_cb(skb)->rank;
 	las_unlink(sch, flow, skb);
 	las_sent(q, qdisc_pkt_len(skb));
@@ -600,12 +606,16 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 static void las_reset(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
+	struct las_flow *flow;
 	struct rb_node *node;
 	struct sf_flow *f;
 
 	while ((node = rb_first_cached(&q->by_head))) {
 		rb_erase_cached(node, &q->by_head);
-		f = &las_flow_by_head(node)->f;
+		flow = las_flow_by_head(node);
+		/* The record is somebody's again, who has not had what is freed here. */
+		flow->finish = 0;
+		f = &flow->f;
 		rtnl_kfree_skbs(f->head, f->tail);
 		f->head = NULL;
 		f->tail = NULL;
@@ -759,7 +769,7 @@ static void las_apply_options(struct las_sched *q, const struct las_options *opt
 	WRITE_ONCE(q->opt.log, opt->log);
 	WRITE_ONCE(q->opt.split_gso, opt->split_gso);
 	q->table.idle = msecs_to_jiffies(opt->idle);
-	q->fair_from = opt->fair ?: LAS_RANK_OVERFLOW;
+	q->fair_from = opt->fair ?: LAS_RANK_LONG;
 	q->log_factor = las_log_factor(opt->log);
 	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
@@ -819,6 +829,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 
 	q->by_head = RB_ROOT_CACHED;
 	q->by_tail = RB_ROOT_CACHED;
+	q->virtual_time = LAS_RANK_LONG;
 	if (nla) {
 		err = las_parse(nla, &opt, extack);
 		if (err)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
+LONG = 2**62  # ranks from here on are virtual time
 FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
 
 
@@ -67,7 +68,7 @@ class Model:
         self.memory_limit = memory_limit
         self.records = records
         self.fair = fair
-        self.virtual_time = 0
+        self.virtual_time = LONG
         self.finish: dict[Any, int] = {}  # in virtual time, of a long flow's last packet
         self.attained: dict[Any, int] = {}
         self.order: list[tuple[int, int, Packet]] = []  # rank, arrival, packet
@@ -136,10 +137,10 @@ class Model:
         rank = self.attained[flow]
         self.attained[flow] += packet.length
         if packet.priority:
-            rank = min(log_rank(rank, self.log), self.fair - 1)
-        elif max(rank, last) >= self.fair:
+            rank = log_rank(rank, self.log)
+        elif rank >= self.fair or last >= LONG:
             self.attained[flow] = min(self.attained[flow], self.fair + FAIR_MARGIN)
-            rank = max(self.fair, self.virtual_time, self.finish.get(flow, 0))
+            rank = max(self.virtual_time, self.finish.get(flow, 0))
             self.finish[flow] = rank + packet.length
         return max(rank, last)
 
@@ -147,7 +148,7 @@ class Model:
         """Take these off the order; the rank of the last long flow served is the virtual time."""
         served, self.order = self.order[:count], self.order[count:]
         for rank, _, _ in served:
-            if self.fair <= rank < OVERFLOW:
+            if LONG <= rank < OVERFLOW:
                 self.virtual_time = rank
         return [packet for _, _, packet in served]
 
@@ -159,10 +160,12 @@ class Model:
             else:
                 self.drop_memory += 1
             rank, _, packet = self.order.pop()
-            if self.fair <= rank < OVERFLOW:
-                self.finish[packet.flow] = rank
-            elif rank != OVERFLOW:
-                self.attained[packet.flow] -= min(self.attained[packet.flow], packet.length)
+            flow = packet.flow
+            own = [r for r, _, p in self.order if p.flow == flow and r != OVERFLOW]
+            if rank < LONG:
+                self.attained[flow] -= min(self.attained[flow], packet.length)
+            elif rank != OVERFLOW and (not own or own[-1] < rank):
+                self.finish[flow] = rank
             dropped.append(packet)
         return dropped
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from las.lib import Flow, Gate, Pair, flow
-from las.model import OVERFLOW
+from las.model import LONG, OVERFLOW
 from las.test_random import HUGE_IDLE, play
 
 A, B, C = flow(0), flow(2), flow(4)
@@ -77,7 +77,7 @@ def test_random(gate: Callable[..., Gate], limit: int) -> None:
     d0 = gate(f"limit {limit} flows 65536 fair {FAIR}b {HUGE_IDLE}")
     pair = Pair(d0, limit, fair=FAIR)
     play(pair, random.Random(limit), [flow(n) for n in range(12)], 1500, 2 * limit)
-    assert pair.model.virtual_time > FAIR and pair.model.drops > 50
+    assert pair.model.virtual_time > LONG and pair.model.drops > 50
     pair.release()
 
 
@@ -109,6 +109,65 @@ def test_change_of_fair_with_packets(gate: Callable[..., Gate]) -> None:
         d0.send(B.frame(1000, ident))
     out = d0.order(20)
     assert 8 <= sum(ident < 100 for ident in out) <= 12, out
+
+
+def share(d0: Gate, a: Flow, b: Flow) -> float:
+    """What part flow a gets while both always have a packet waiting, after a while."""
+    out = []
+    for _ in range(60):
+        for _ in range(2):
+            d0.send(a.frame(1000, 1))
+            d0.send(b.frame(1000, 2))
+        out += d0.order(2)
+    return out[40:].count(1) / len(out[40:])
+
+
+def test_fair_after_plain(gate: Callable[..., Gate]) -> None:
+    """What was ranked by what it had attained, much and little, is not virtual time."""
+    d0 = gate(HUGE_IDLE)
+    attain(d0, A, 600000)
+    attain(d0, B, 30000)
+    for each in (A, B):
+        for _ in range(5):
+            d0.send(each.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_fair_after_plain_after_fair(gate: Callable[..., Gate]) -> None:
+    """Virtual time goes on where it was."""
+    d0 = gate(f"fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, A, 600000)
+    d0.change("fair 0")
+    attain(d0, B, 40000)
+    d0.send(B.frame(1000, 0))
+    d0.send(B.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    d0.release(1)
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_smaller_fair(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"fair 400000b {HUGE_IDLE}")
+    attain(d0, A, 500000)
+    attain(d0, B, 200000)
+    for each in (A, B):
+        d0.send(each.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    d0.release(1)
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_link_down_forgets_the_turn(gate: Callable[..., Gate]) -> None:
+    """A long flow that has lost what waited need not make up for it."""
+    d0 = gate(f"fair {FAIR}b limit 1000 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    for _ in range(300):
+        d0.send(A.frame(1000, 0))
+    d0.bounce()
+    attain(d0, A, FAIR)  # the next is the first that waits its turn
+    attain(d0, B, FAIR)
+    assert 0.4 < share(d0, A, B) < 0.6
 
 
 def test_change_of_fair_keeps_a_flow_in_order(gate: Callable[..., Gate]) -> None:
@@ -166,10 +225,22 @@ def test_forgive_not_while_packets_wait(gate: Callable[..., Gate]) -> None:
     assert d0.order() == [1, 3, 4, 2]
 
 
-@pytest.mark.parametrize("share", [0, 100])
-def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], share: int) -> None:
+def test_forgive_not_while_packets_waited(gate: Callable[..., Gate]) -> None:
+    """Time counts from when the last one has left."""
+    d0 = gate(f"forgive 80kbit {HUGE_IDLE}")
+    d0.send(A.frame(1500, 1))
+    time.sleep(0.5)  # worth 5000 bytes
+    d0.release()
+    d0.send(A.frame(1500, 2))
+    d0.send(B.frame(500, 3))
+    d0.send(B.frame(500, 4))
+    assert d0.order() == [3, 4, 2]
+
+
+@pytest.mark.parametrize("percent", [0, 100])
+def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], percent: int) -> None:
     """Its rate is what went out while the queue was not empty for an eighth of a second."""
-    d0 = gate(f"forgive_share {share}% {HUGE_IDLE}")
+    d0 = gate(f"forgive_share {percent}% {HUGE_IDLE}")
     d0.send(A.frame(3000, 0))
     d0.release()
     d0.send(B.frame(9000, 0))
@@ -180,7 +251,7 @@ def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], share: int) -> 
     d0.send(C.frame(100, 1))
     d0.send(C.frame(100, 2))
     d0.send(A.frame(100, 3))  # rank 3000, or 0
-    assert d0.order() == ([1, 3, 2] if share else [1, 2, 3])
+    assert d0.order() == ([1, 3, 2] if percent else [1, 2, 3])
 
 
 def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
