@@ -28,8 +28,8 @@ DEFAULT_MODULES = (
 _GUEST_PACKAGES = (
     "base-files base-passwd bash bsdutils busybox-static coreutils dash diffutils ethtool findutils"
     " grep gzip hostname iproute2 kmod libc-bin libnl-3-dev libnl-route-3-dev mawk mount"
-    " ncurses-base ncurses-bin procps python3 python3-pytest python3-scapy sed tar tcpdump"
-    " util-linux"
+    " ncurses-base ncurses-bin procps python3 python3-pyroute2 python3-pytest python3-scapy sed tar"
+    " tcpdump util-linux"
 ).split()
 _NOT_NEEDED = {"debconf", "dpkg", "init-system-helpers", "libc6-dev", "perl-base"}
 _PROGRAMS = (

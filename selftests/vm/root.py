@@ -19,8 +19,8 @@ SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
 _EXTRA = {"sid": ['--aptopt=Acquire::Check-Valid-Until "false"']}
 _PACKAGES = (
     "linux-image-cloud-amd64 linux-headers-cloud-amd64 iproute2 busybox-static dash build-essential"
-    " ethtool procps kmod python3 python3-pytest python3-scapy tcpdump libnl-3-dev"
-    " libnl-route-3-dev pkg-config sparse"
+    " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
+    " libnl-3-dev libnl-route-3-dev pkg-config sparse"
 ).split()
 # No documentation and no initrd (the hook that makes one is left out): nobody reads or boots them.
 _LEFT_OUT = [

@@ -17,6 +17,7 @@ from .root import VMError
 
 HOST_TESTS = ["selftests/vm", "selftests/host", "lab"]
 TIMEOUT = 1800  # seconds for one kernel, which takes some minutes if it has a processor
+SILENCE = 400  # the longest test takes a tenth of it
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def _guest(kernel: str, prefix: str) -> Outcome:
             name="test",
             job=str(CHECKOUT / "selftests/run.sh"),
             timeout=TIMEOUT,
+            silence=SILENCE,
         )
         result = guest.run(lambda line: print(f"{prefix}{line}\n", end="", flush=True))
     except VMError as error:
