@@ -5,12 +5,13 @@
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows   another experiment: see lab/experiment.py
+# make bench               what a packet costs in las and in others
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
 #                          unless told which
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
-# demo, experiment, test, check and shell need root on Debian or Ubuntu and
+# demo, experiment, bench, test, check and shell need root on Debian or Ubuntu and
 # install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
@@ -37,6 +38,7 @@ plugins:
 
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" modules
 	$(MAKE) -C lab
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
 		selftests/vm/lockstep.c -ldl
@@ -64,6 +66,7 @@ sparse:
 clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
+	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab clean
 	rm -rf build selftests/vm/lockstep.so selftests/las/netlink_attrs
@@ -77,6 +80,9 @@ demo: setup
 experiment: setup
 	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) --seed $(SEED)
 
+bench: setup
+	$(PYTHON) lab/bench.py --kernel $(one)
+
 test: setup
 	$(PYTHON) -m vm test $(each)
 
@@ -87,4 +93,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment test check shell
+	demo experiment bench test check shell

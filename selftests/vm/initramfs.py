@@ -325,7 +325,8 @@ def make(
     loaded = load_list(built, modules) if virtual or modules else []
     if virtual:
         tree = _virtual(built, loaded)
-        tree.update(_tests(built, lambda name: bool(re.fullmatch(r"lab/[^.]*(\.sh)?", name))))
+        wanted = re.compile(r"lab/[^.]*(\.sh|\.ko)?")
+        tree.update(_tests(built, lambda name: bool(wanted.fullmatch(name))))
     else:
         base = _base(built.root, built.version)
         with open(base, "rb") as archive:

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What compat.h cannot find out by itself. Include it in a Kbuild file: sf-flags
+# are compiler flags for what includes compat.h.
+
+# Word, file of the kernel, macro
+sf-has = $(shell grep -qs $(1) $(srctree)/include/$(2) && echo -D$(3))
+
+sf-flags := $(call sf-has,pkt_segs,net/sch_generic.h,SF_HAVE_PKT_SEGS)
+sf-flags += $(call sf-has,skb_gso_segment,net/gso.h,SF_HAVE_GSO_H)
+sf-flags += $(call sf-has,tcf_classify_qdisc,net/pkt_cls.h,SF_HAVE_CLASSIFY_QDISC)
+sf-flags += $(call sf-has,tcf_set_qdisc_drop_reason,net/sch_generic.h,SF_HAVE_DROP_REASON)

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+#
+# What packets cost in a qdisc, inside a virtual machine:
+#   bench.sh MEMORY-QDISC "NAME|KIND OPTION...|CASE;CASE..." ...
+# where a CASE is in the words of bench/qdisc_bench.c; the last one of each NAME
+# is reported to the second serial port, the others come before it in the same
+# qdisc. Then the memory that MEMORY-QDISC takes is measured.
+set -eu
+
+here=${0%/*}
+bench=/sys/kernel/debug/qdisc_bench
+many=32
+
+exec 3>/dev/ttyS1
+insmod "$here/bench/qdisc_bench.ko"
+for i in $(seq "$many"); do
+	ip link add "d$i" type dummy
+done
+
+run() { # DEVICE CASES
+	local one
+
+	echo "$2" | tr ";" "\n" | while read -r one; do
+		echo "dev=$1 $one" >$bench || return
+	done
+}
+
+memory() {
+	awk '$1 == "MemFree:" { print $2 * 1024 }' /proc/meminfo
+}
+
+qdisc=$1
+shift
+done=0
+for spec; do
+	rest=${spec#*|}
+	# shellcheck disable=SC2086 # the kind and its options
+	tc qdisc add dev d1 root handle 1: ${rest%%|*}
+	run d1 "${rest#*|}"
+	echo "case ${spec%%|*}" >&3
+	cat $bench >&3
+	tc qdisc del dev d1 root
+	done=$((done + 1))
+	echo "progress $done $# active"
+done
+
+# Without the first, whose slabs and lists of free pages would count
+for flows in 0 1 10000; do
+	before=$(memory)
+	for i in $(seq "$many"); do
+		# shellcheck disable=SC2086 # the kind and its options
+		tc qdisc add dev "d$i" root handle 1: $qdisc
+		if [ "$flows" -gt 0 ]; then
+			run "d$i" "flows=$flows count=1"
+		fi
+	done
+	after=$(memory)
+	echo "memory flows=$flows bytes=$(((before - after) / many))" >&3
+	for i in $(seq "$many"); do
+		tc qdisc del dev "d$i" root
+	done
+done

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reading what bench.sh prints, and the tables of it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+LAB = Path(__file__).resolve().parent
+sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
+import bench  # noqa: E402
+
+MEMORY = "memory flows=0 bytes=2048\nmemory flows=1 bytes=3072\n"
+
+
+def case(name: str, enqueue: int = 1000, khz: int = 1000000) -> str:
+    numbers = {
+        "enqueue_calls": 10,
+        "enqueue_sum": enqueue,
+        "enqueue_max": 120,
+        "dequeue_calls": 10,
+        "dequeue_sum": 500,
+        "dequeue_max": 60,
+        "drops": 3,
+        "qlen": 100,
+        "khz": khz,
+    }
+    return f"case {name}\n" + "".join(f"{key}={value}\n" for key, value in numbers.items())
+
+
+def output(**changes: int) -> str:
+    return "".join(case(each.name, **changes) for each in bench.CASES) + MEMORY
+
+
+def test_parse() -> None:
+    costs, memory = bench.parse("las", output(khz=999999))
+    assert set(costs) == {each.name for each in bench.CASES}
+    assert costs["1 flows"] == bench.Cost(100, 50, 120, 60, 3)
+    assert costs["1 flows"].both == 150
+    assert memory == {0: 2048, 1: 3072}
+
+
+@pytest.mark.parametrize("data", [output(khz=2596142), output().replace("SYN", "ACK"), ""])
+def test_not_what_was_to_be_measured(data: str) -> None:
+    with pytest.raises(bench.DataError):
+        bench.parse("las", data)
+
+
+def test_report(tmp_path: Path) -> None:
+    costs, memory = {}, {}
+    for name, enqueue in (("fq_codel", 1500), ("las", 1000)):
+        costs[name], memory[name] = bench.parse(name, output(enqueue=enqueue))
+    lines = bench.report(costs, memory).splitlines()
+    rows = [line.split() for line in lines if line.startswith("1 flows ")]
+    assert rows[0][2:] == ["200", "150"] and rows[2][2:] == ["1.00", "0.75"]
+    assert lines[-1].split() == ["las", "2.0", "3.0"]
+    bench.write_csv(tmp_path / "costs.csv", costs)
+    written = (tmp_path / "costs.csv").read_text().splitlines()
+    assert written[1] == "fq_codel,1 flows,150.00,50.00,120,60,3"
+    assert len(written) == 1 + 2 * len(bench.CASES)
