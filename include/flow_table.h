@@ -20,8 +20,8 @@
 #define _SF_FLOW_TABLE_H
 
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include "flow_key.h"
 
@@ -45,9 +45,10 @@ struct sf_table {
 					 */
 	void		*records;
 	size_t		record_size;	/* bytes; a struct sf_flow comes first */
-	u32		set_mask;
+	u32		sets;
+	u32		set_shift;	/* a hash's first bits are its set */
 	u32		idle;		/* jiffies */
-	hsiphash_key_t	secret;
+	struct sf_flow_secret secret;
 	/* what a dump reads */
 	u32		used;		/* records that hold a flow */
 	u64		assigned;	/* times a flow was given a record */
@@ -79,8 +80,9 @@ static inline int sf_table_init(struct sf_table *t, u32 flows,
 				size_t record_size)
 {
 	t->record_size = record_size;
-	t->set_mask = flows / SF_WAYS - 1;
-	get_random_bytes(&t->secret, sizeof(t->secret));
+	t->sets = flows / SF_WAYS;
+	t->set_shift = 32 - ilog2(t->sets);
+	sf_flow_secret_init(&t->secret);
 	t->tags = kvcalloc(flows, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
 	t->outside = kvcalloc(flows / SF_WAYS, sizeof(*t->outside),
 			      GFP_KERNEL_ACCOUNT);
@@ -103,12 +105,10 @@ static inline void sf_table_free(struct sf_table *t)
  */
 static inline void sf_table_clear(struct sf_table *t)
 {
-	size_t sets = (size_t)t->set_mask + 1;
-
 	if (t->tags)
-		memset(t->tags, 0, sets * SF_WAYS * sizeof(*t->tags));
+		memset(t->tags, 0, t->sets * SF_WAYS * sizeof(*t->tags));
 	if (t->outside)
-		memset(t->outside, 0, sets * sizeof(*t->outside));
+		memset(t->outside, 0, t->sets * sizeof(*t->outside));
 	WRITE_ONCE(t->used, 0);
 }
 
@@ -128,11 +128,12 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 					   u32 now, u32 *set)
 {
 	u32 hash = sf_flow_key_hash(key, &t->secret) ?: 1;
-	u32 first = (hash & t->set_mask) * SF_WAYS;
+	u32 first, i, slot;
 	struct sf_flow *f, *victim = NULL;
-	u32 i, slot = first;
 
-	*set = hash & t->set_mask;
+	*set = (u64)hash >> t->set_shift;
+	first = *set * SF_WAYS;
+	slot = first;
 	for (i = first; i < first + SF_WAYS; i++) {
 		if (t->tags[i] != hash)
 			continue;

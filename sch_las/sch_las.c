@@ -23,11 +23,13 @@
  *	       |                                            |
  *	       v                                            v
  *	     flow A: [0][1500]            flow C: [90000] ... [97500]
- *	     flow B: [3000]               flow B: [3000]
- *	     flow C: [90000] ... [97500]  flow A: [0][1500]
+ *	     flow B: [3000]               flow A: [0][1500]
+ *	     flow C: [90000] ... [97500]
  *
  * Both are rbtrees of the flows that hold packets. A flow whose first or last
- * packet changes is moved only where it is no longer between its neighbours.
+ * packet changes is moved only where it is no longer between its neighbours. A
+ * flow with one packet is by_head only, where the last one's is the last of all
+ * such packets.
  *
  * The records of the flows, with packets or without, are in a table of fixed
  * size (flow_table.h). A packet for which it has no record joins the overflow
@@ -138,7 +140,9 @@ struct las_options {
 
 struct las_sched {
 	struct rb_root_cached by_head;	/* first packet, lowest first */
-	struct rb_root_cached by_tail;	/* last packet, highest first */
+	struct rb_root_cached by_tail;	/* last packet, highest first; of
+					 * flows with more than one
+					 */
 	u64		arrivals;	/* packets so far, to order equal ranks */
 	u64		fair_from;	/* what a long flow has attained */
 	u64		virtual_time;	/* from LAS_RANK_LONG on */
@@ -231,17 +235,36 @@ static void las_sort_head(struct las_sched *q, struct las_flow *flow)
 	rb_add_cached(&flow->by_head, &q->by_head, las_head_less);
 }
 
-/* The flow's last packet has changed, either way. */
-static void las_sort_tail(struct las_sched *q, struct las_flow *flow)
+/* The flow's last packet has changed: it is a later one. */
+static void las_tail_grew(struct las_sched *q, struct las_flow *flow)
 {
-	struct rb_node *prev = rb_prev(&flow->by_tail);
-	struct rb_node *next = rb_next(&flow->by_tail);
-
-	if ((!prev || las_tail_less(prev, &flow->by_tail)) &&
-	    (!next || las_tail_less(&flow->by_tail, next)))
+	if (&flow->by_tail == rb_first_cached(&q->by_tail) ||
+	    las_tail_less(rb_prev(&flow->by_tail), &flow->by_tail))
 		return;
 	rb_erase_cached(&flow->by_tail, &q->by_tail);
 	rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+}
+
+/* The same, an earlier one. */
+static void las_tail_shrank(struct las_sched *q, struct las_flow *flow)
+{
+	struct rb_node *next = rb_next(&flow->by_tail);
+
+	if (!next || las_tail_less(&flow->by_tail, next))
+		return;
+	rb_erase_cached(&flow->by_tail, &q->by_tail);
+	rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+}
+
+/* The flow with the packet at the end of the order; there is one. */
+static struct las_flow *las_last(struct las_sched *q)
+{
+	struct las_flow *one = las_flow_by_head(rb_last(&q->by_head.rb_root));
+	struct rb_node *node = rb_first_cached(&q->by_tail);
+
+	if (!node || las_before(las_flow_by_tail(node)->f.tail, one->f.tail))
+		return one;
+	return las_flow_by_tail(node);
 }
 
 /* Begin to measure the rate; until it is known, @room is what may wait. */
@@ -283,16 +306,17 @@ static void las_append(struct Qdisc *sch, struct las_flow *flow,
 
 	skb->next = NULL;
 	skb->prev = f->tail;
-	if (f->tail) {
-		f->tail->next = skb;
-		f->tail = skb;
-		las_sort_tail(q, flow);
-	} else {
+	f->tail = skb;
+	if (!f->qlen) {
 		f->head = skb;
-		f->tail = skb;
 		rb_add_cached(&flow->by_head, &q->by_head, las_head_less);
-		rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
 		sf_count(q->flows_queued, 1);
+	} else {
+		skb->prev->next = skb;
+		if (f->qlen == 1)
+			rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+		else
+			las_tail_grew(q, flow);
 	}
 	sf_count(f->qlen, 1);
 	f->backlog += qdisc_pkt_len(skb);
@@ -312,21 +336,25 @@ static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_flow *f = &flow->f;
 
-	if (f->head == f->tail) {
+	if (f->qlen == 1) {
 		f->head = NULL;
 		f->tail = NULL;
 		f->seen = jiffies;
 		rb_erase_cached(&flow->by_head, &q->by_head);
-		rb_erase_cached(&flow->by_tail, &q->by_tail);
 		sf_count(q->flows_queued, -1);
-	} else if (skb == f->head) {
-		f->head = skb->next;
-		f->head->prev = NULL;
-		las_sort_head(q, flow);
 	} else {
-		f->tail = skb->prev;
-		f->tail->next = NULL;
-		las_sort_tail(q, flow);
+		if (f->qlen == 2)
+			rb_erase_cached(&flow->by_tail, &q->by_tail);
+		if (skb == f->head) {
+			f->head = skb->next;
+			f->head->prev = NULL;
+			las_sort_head(q, flow);
+		} else {
+			f->tail = skb->prev;
+			f->tail->next = NULL;
+			if (f->qlen > 2)
+				las_tail_shrank(q, flow);
+		}
 	}
 	skb->next = NULL;
 	skb->prev = NULL;
@@ -364,7 +392,7 @@ static bool las_over_room(struct Qdisc *sch)
 static struct sk_buff *las_drop_last(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_flow *flow = las_flow_by_tail(rb_first_cached(&q->by_tail));
+	struct las_flow *flow = las_last(q);
 	struct sk_buff *skb = flow->f.tail;
 
 	if (q->held > q->opt.limit)
@@ -385,23 +413,14 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 }
 
 /*
- * The class of @skb by tc filter or skb->priority, 0 if a filter's action wants
- * it dropped or has taken it; then @ret is what enqueue has to return.
+ * The class of @skb by tc filter, 0 if a filter's action wants it dropped or has
+ * taken it; then @ret is what enqueue has to return.
  */
-static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
+static noinline u32 las_classify(struct sk_buff *skb, struct tcf_proto *filter,
+				 int *ret)
 {
-	struct las_sched *q = qdisc_priv(sch);
-	struct tcf_proto *filter = rcu_dereference_bh(q->filter_list);
 	struct tcf_result res;
 	int result;
-
-	/* A qdisc by default has no handle: then priorities name no class. */
-	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle &&
-	    (TC_H_MIN(skb->priority) == TC_LAS_CLASS_ORDINARY ||
-	     TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY))
-		return TC_H_MIN(skb->priority);
-	if (!filter)
-		return TC_LAS_CLASS_ORDINARY;
 
 	*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 	result = sf_classify(skb, filter, &res);
@@ -419,6 +438,20 @@ static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
 	if (result >= 0 && TC_H_MIN(res.classid) == TC_LAS_CLASS_PRIORITY)
 		return TC_LAS_CLASS_PRIORITY;
 	return TC_LAS_CLASS_ORDINARY;
+}
+
+/* The class by skb->priority, else the same */
+static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	struct tcf_proto *filter = rcu_dereference_bh(q->filter_list);
+
+	/* A qdisc by default has no handle: then priorities name no class. */
+	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle &&
+	    (TC_H_MIN(skb->priority) == TC_LAS_CLASS_ORDINARY ||
+	     TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY))
+		return TC_H_MIN(skb->priority);
+	return filter ? las_classify(skb, filter, ret) : TC_LAS_CLASS_ORDINARY;
 }
 
 /* Where a packet that has arrived belongs */
@@ -519,14 +552,39 @@ static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
 	return gone;
 }
 
+/* The same for the segments of a GSO packet; returns how many are left. */
+static noinline unsigned int las_insert_segments(struct sk_buff *skb,
+						 struct Qdisc *sch,
+						 const struct las_place *to,
+						 u64 first,
+						 struct sk_buff **to_free)
+{
+	struct sk_buff *segs = sf_gso_segments(skb, sch), *next;
+	struct las_sched *q = qdisc_priv(sch);
+	unsigned int left = 0;
+
+	if (!segs) {
+		qdisc_qstats_drop(sch);
+		sf_drop_overlimit(skb, to_free);
+		return 0;
+	}
+	sf_count(q->gso_split, 1);
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		left++;
+		left -= las_insert(segs, sch, to, first, to_free);
+	}
+	consume_skb(skb);
+	return left;
+}
+
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
 	u32 backlog = sch->qstats.backlog;
-	unsigned int left = 0, before;
-	struct sk_buff *segs, *next;
+	unsigned int left, before;
 	u32 qlen = sch->q.qlen;
 	u64 first = q->arrivals;
 	int ret, count, bytes;
@@ -541,23 +599,10 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	las_find_flow(q, skb, &to);
 
-	if (skb_is_gso(skb) && q->opt.split_gso) {
-		segs = sf_gso_segments(skb, sch);
-		if (!segs) {
-			qdisc_qstats_drop(sch);
-			sf_drop_overlimit(skb, to_free);
-			return NET_XMIT_DROP;
-		}
-		sf_count(q->gso_split, 1);
-		skb_list_walk_safe(segs, segs, next) {
-			skb_mark_not_on_list(segs);
-			left++;
-			left -= las_insert(segs, sch, &to, first, to_free);
-		}
-		consume_skb(skb);
-	} else {
+	if (skb_is_gso(skb) && q->opt.split_gso)
+		left = las_insert_segments(skb, sch, &to, first, to_free);
+	else
 		left = 1 - las_insert(skb, sch, &to, first, to_free);
-	}
 
 	/*
 	 * The parent is about to count what our return value says, one packet
