@@ -6,6 +6,7 @@
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows   another experiment: see lab/experiment.py
 # make bench               what a packet costs in las and in others
+# make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
 #                          unless told which
 # make check               checkpatch, sparse, shellcheck, ruff
@@ -83,6 +84,9 @@ experiment: setup
 bench: setup
 	$(PYTHON) lab/bench.py --kernel $(one)
 
+bench-check: setup
+	$(PYTHON) lab/bench.py --check
+
 test: setup
 	$(PYTHON) -m vm test $(each)
 
@@ -93,4 +97,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment bench test check shell
+	demo experiment bench bench-check test check shell

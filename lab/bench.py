@@ -2,6 +2,10 @@
 """What a packet costs in las and in others, in instructions, in virtual machines.
 
 The time of those machines is the number of instructions executed, so two runs agree to the digit.
+
+With --check only what is in bench/ratios.csv is measured: las may not have become dearer, as a
+part of fq_codel's cost in the same case, by more than 3 %. Where it has on purpose, or has become
+cheaper, --store writes the ratios anew.
 """
 
 import argparse
@@ -36,6 +40,8 @@ MEMORY = {name: words[0].split()[0] for name, words in QDISCS.items()} | {
     "cake": "cake besteffort flows"
 }
 COUNT = 10000
+RATIOS = LAB / "bench/ratios.csv"
+TOLERANCE = 0.03
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,9 @@ class Cost:
         return self.enqueue + self.dequeue
 
 
-def parse(name: str, data: str) -> tuple[dict[str, Cost], dict[int, int]]:
+def parse(
+    name: str, data: str, cases: list[Case] = CASES
+) -> tuple[dict[str, Cost], dict[int, int]]:
     """The costs by case, and the bytes by flows that have passed."""
     costs, memory = {}, {}
     memory_lines = re.findall(r"^memory flows=(\d+) bytes=(-?\d+)$", data, re.MULTILINE)
@@ -102,7 +110,7 @@ def parse(name: str, data: str) -> tuple[dict[str, Cost], dict[int, int]]:
             found["dequeue_max"],
             found["drops"],
         )
-    if set(costs) != {case.name for case in CASES} or not memory:
+    if set(costs) != {case.name for case in cases} or not memory:
         raise DataError(f"{name}: not the cases that were to be measured")
     return costs, memory
 
@@ -144,25 +152,44 @@ def write_csv(path: Path, costs: dict[str, dict[str, Cost]]) -> None:
                 writer.writerow([name, case, *each])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernel", default="6.1")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B,...")
-    options = parser.parse_args()
-    names = options.qdiscs.split(",")
-    if not set(names) <= set(QDISCS):
-        raise DataError(f"the qdiscs are {', '.join(QDISCS)}")
-    built = prepare(options.kernel)
+def read_ratios() -> dict[str, float]:
+    with open(RATIOS, newline="") as file:
+        return {row["case"]: float(row["ratio"]) for row in csv.DictReader(file)}
+
+
+def write_ratios(ratios: dict[str, float]) -> None:
+    with open(RATIOS, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["case", "ratio"])
+        writer.writerows([case, f"{ratio:.4f}"] for case, ratio in ratios.items())
+
+
+def compare(stored: dict[str, float], now: dict[str, float]) -> tuple[str, bool]:
+    """A table, and whether nothing has become dearer."""
+    rows = [["las, of fq_codel's", "stored", "now", "change %", ""]]
+    good = True
+    for case, before in stored.items():
+        change = now[case] / before - 1
+        verdict = "DEARER" if change > TOLERANCE else "cheaper" if change < -TOLERANCE else ""
+        good &= change <= TOLERANCE
+        rows.append([case, f"{before:.4f}", f"{now[case]:.4f}", f"{100 * change:+.1f}", verdict])
+    return format_rows(rows), good
+
+
+def measure(
+    kernel: str, names: list[str], cases: list[Case], slots: int
+) -> tuple[dict[str, dict[str, Cost]], dict[str, dict[int, int]]]:
+    """Each case in each qdisc; what the machines said is kept in build/bench."""
+    built = prepare(kernel)
     jobs = []
     for name in names:
         steady, full = QDISCS[name]
-        specs = [f"{c.name}|{full if c.overload else steady}|{c.words}" for c in CASES]
+        specs = [f"{c.name}|{full if c.overload else steady}|{c.words}" for c in cases]
         weight = 4.0 if name == "cake" else 1.0
         jobs.append(Job(name, "bench.sh", [MEMORY[name], *specs], weight))
     jobs.sort(key=lambda job: -job.weight)
     print(f"bench, kernel {built.version}", flush=True)
-    run_all(built, jobs, max(options.jobs, 1), 1, "bench")
+    run_all(built, jobs, max(slots, 1), 1, "bench")
 
     where = LAB.parent / "build/bench"
     shutil.rmtree(where, ignore_errors=True)
@@ -171,14 +198,46 @@ def main() -> int:
     data = {job.name: job.result.data_path.read_text() for job in jobs if job.result}
     for name in names:
         (where / f"{name}.txt").write_text(data[name])
-        costs[name], memory[name] = parse(name, data[name])
+        costs[name], memory[name] = parse(name, data[name], cases)
+    write_csv(where / "costs.csv", costs)
+    text = "".join(f"{package} {version}\n" for package, version in versions(built).items())
+    (where / "versions.txt").write_text(text)
+    return costs, memory
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernel", default="6.1")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B,...")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true", help="compare with the stored ratios")
+    how.add_argument("--store", action="store_true", help="measure and store those ratios")
+    options = parser.parse_args()
+    names = options.qdiscs.split(",")
+    if not set(names) <= set(QDISCS):
+        raise DataError(f"the qdiscs are {', '.join(QDISCS)}")
+    cases = CASES
+    if options.check or options.store:
+        stored = read_ratios()
+        names = ["fq_codel", "las"]
+        cases = [case for case in CASES if case.name in stored]
+    costs, memory = measure(options.kernel, names, cases, options.jobs)
+    where = LAB.parent / "build/bench"
+    if options.check or options.store:
+        now = {c.name: costs["las"][c.name].both / costs["fq_codel"][c.name].both for c in cases}
+        text, good = compare(stored, now)
+        print("\n" + text + "\n")
+        if options.store:
+            write_ratios(now)
+            return 0
+        if not good:
+            print(f"bench: dearer by more than {TOLERANCE:.0%}; --store if that is meant")
+        return 0 if good else 1
     text = report(costs, memory) + "\n"
     (where / "table.txt").write_text(text)
-    write_csv(where / "costs.csv", costs)
     print("\n" + text)
-    for package, version in versions(built).items():
-        print(f"{package} {version}")
-    print(f"data: {where}")
+    print((where / "versions.txt").read_text() + f"data: {where}")
     return 0
 
 
