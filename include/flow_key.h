@@ -2,8 +2,8 @@
 /*
  * The identity of a flow: addresses, ports and protocol.
  *
- * IPv4 addresses stand in the first word of each address, the rest is zero; the
- * EtherType keeps the two families apart. Packets without ports (ICMP, all
+ * IPv4 addresses are followed by zeros, and the EtherType keeps the two families
+ * apart. Packets without ports (ICMP, all
  * fragments of a datagram) are one flow per protocol and pair of addresses,
  * packets that are not IP one flow per EtherType. In a tunnel that the flow
  * dissector can look into, the inner flow counts and the tunnel does not.
@@ -25,8 +25,16 @@
 struct sf_flow_key {
 	union {
 		struct {
-			__be32	src[4];
-			__be32	dst[4];
+			union {
+				struct {
+					__be32	src;
+					__be32	dst;
+				} v4;
+				struct {
+					__be32	src[4];
+					__be32	dst[4];
+				} v6;
+			};
 			__be32	ports;		/* source, destination */
 			__be16	ethertype;
 			u8	proto;
@@ -67,20 +75,19 @@ static inline bool sf_flow_key_direct(const struct sk_buff *skb,
 		    ip->frag_off & htons(IP_MF | IP_OFFSET))
 			return false;
 		nexthdr = ip->protocol;
-		key->word[0] = 0;
+		key->v4.src = ip->saddr;
+		key->v4.dst = ip->daddr;
 		key->word[1] = 0;
 		key->word[2] = 0;
 		key->word[3] = 0;
-		key->src[0] = ip->saddr;
-		key->dst[0] = ip->daddr;
 	} else if (proto == htons(ETH_P_IPV6)) {
 		ip6 = (const struct ipv6hdr *)network;
 		transport = network + sizeof(*ip6);
 		if (transport > end || *network >> 4 != 6)
 			return false;
 		nexthdr = ip6->nexthdr;
-		memcpy(key->src, &ip6->saddr, sizeof(key->src));
-		memcpy(key->dst, &ip6->daddr, sizeof(key->dst));
+		memcpy(key->v6.src, &ip6->saddr, sizeof(key->v6.src));
+		memcpy(key->v6.dst, &ip6->daddr, sizeof(key->v6.dst));
 	} else {
 		return false;
 	}
@@ -140,12 +147,16 @@ static noinline bool sf_flow_key_dissect(const struct sk_buff *skb,
 	key->ports = fk.ports.ports;
 	switch (fk.control.addr_type) {
 	case FLOW_DISSECTOR_KEY_IPV4_ADDRS:
-		key->src[0] = fk.addrs.v4addrs.src;
-		key->dst[0] = fk.addrs.v4addrs.dst;
+		key->ethertype = htons(ETH_P_IP);
+		key->v4.src = fk.addrs.v4addrs.src;
+		key->v4.dst = fk.addrs.v4addrs.dst;
 		break;
 	case FLOW_DISSECTOR_KEY_IPV6_ADDRS:
-		memcpy(key->src, &fk.addrs.v6addrs.src, sizeof(key->src));
-		memcpy(key->dst, &fk.addrs.v6addrs.dst, sizeof(key->dst));
+		key->ethertype = htons(ETH_P_IPV6);
+		memcpy(key->v6.src, &fk.addrs.v6addrs.src,
+		       sizeof(key->v6.src));
+		memcpy(key->v6.dst, &fk.addrs.v6addrs.dst,
+		       sizeof(key->v6.dst));
 		break;
 	}
 
@@ -176,13 +187,21 @@ static inline bool sf_flow_key_read(const struct sk_buff *skb,
 	return sf_flow_key_dissect(skb, key);
 }
 
+/* Of IPv4 all that is not zero is in the first word and the last. */
+static inline bool sf_flow_key_short(const struct sf_flow_key *key)
+{
+	return key->ethertype == htons(ETH_P_IP);
+}
+
 /* sf_flow_key_equal - whether two keys are the same flow's */
 static inline bool sf_flow_key_equal(const struct sf_flow_key *a,
 				     const struct sf_flow_key *b)
 {
-	return !((a->word[0] ^ b->word[0]) | (a->word[1] ^ b->word[1]) |
-		 (a->word[2] ^ b->word[2]) | (a->word[3] ^ b->word[3]) |
-		 (a->word[4] ^ b->word[4]));
+	if ((a->word[0] ^ b->word[0]) | (a->word[4] ^ b->word[4]))
+		return false;
+	return sf_flow_key_short(a) ||
+	       !((a->word[1] ^ b->word[1]) | (a->word[2] ^ b->word[2]) |
+		 (a->word[3] ^ b->word[3]));
 }
 
 /*
@@ -200,9 +219,9 @@ static inline void sf_flow_secret_init(struct sf_flow_secret *secret)
 	secret->odd |= 1;
 }
 
-static inline u64 sf_nh(__be32 a, __be32 b, const u32 *secret)
+static inline u64 sf_nh(const u32 *words, const u32 *secret)
 {
-	return (u64)((__force u32)a + secret[0]) * ((__force u32)b + secret[1]);
+	return (u64)(words[0] + secret[0]) * (words[1] + secret[1]);
 }
 
 /**
@@ -212,7 +231,9 @@ static inline u64 sf_nh(__be32 a, __be32 b, const u32 *secret)
  *
  * NH, the first step of UMAC (RFC 4418), then multiply and shift: two keys that
  * differ have the same hash, or the same first bits of one, with a probability
- * of no more than 3 / 2^32, or 3 / 2^bits, whoever chose them without the secret.
+ * of no more than 3 / 2^32, or 3 / 2^bits, whoever chose them without the secret. The
+ * shift in between spreads flows that differ in one word only, such as a port, which
+ * NH leaves at equal distances.
  * hsiphash() takes a hundred instructions more.
  *
  * Return: the hash; where few bits are wanted, take the first.
@@ -222,12 +243,13 @@ static inline u32 sf_flow_key_hash(const struct sf_flow_key *key,
 {
 	u64 nh;
 
-	nh = sf_nh(key->src[0], key->dst[0], &secret->nh[0]) +
-	     sf_nh(key->ports, (__force __be32)key->word32[9], &secret->nh[2]);
-	if (key->ethertype != htons(ETH_P_IP))
-		nh += sf_nh(key->src[1], key->dst[1], &secret->nh[4]) +
-		      sf_nh(key->src[2], key->dst[2], &secret->nh[6]) +
-		      sf_nh(key->src[3], key->dst[3], &secret->nh[8]);
+	nh = sf_nh(&key->word32[0], &secret->nh[0]) +
+	     sf_nh(&key->word32[8], &secret->nh[8]);
+	if (!sf_flow_key_short(key))
+		nh += sf_nh(&key->word32[2], &secret->nh[2]) +
+		      sf_nh(&key->word32[4], &secret->nh[4]) +
+		      sf_nh(&key->word32[6], &secret->nh[6]);
+	nh ^= nh >> 32;
 	return nh * secret->odd >> 32;
 }
 

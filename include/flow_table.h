@@ -1,59 +1,102 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A table of flow records of fixed size: exact and bounded.
+ * A table of flow records of fixed size, exact and bounded, and the queues of
+ * those flows that hold packets.
  *
- *	hash(key) --> set:  | record | record | ... | record |   8 ways
+ *	hash(key) --> set:  | tags: 8 bytes |  | record | record | ... | record |
+ *					    |			|
+ *					   none			v
+ *							    queue: [packet][packet]
  *
- * A flow may be in any record of its set. The keys themselves are compared, so
- * two flows never share a record; tags, the full hashes, spare most of the
- * comparisons. A flow silent for longer than the idle time is forgotten: not by
- * a timer, but when it comes back or its record is wanted.
+ * A flow may be in any of the 8 records of its set. Tags, a byte of each hash, find
+ * it in a few instructions; then the keys themselves are compared, so two flows
+ * never share a record. A flow silent for longer than the idle time is forgotten:
+ * not by a timer, but when it comes back or its record is wanted.
  *
  * When a newcomer finds its set full, the record without packets that has
  * attained least goes, since it loses least. A record with packets never goes.
  *
  * If all have packets, the newcomer's waits elsewhere, and as long as it does, so
  * do those of all newcomers to the set: with a record, a flow would pass by its
- * own earlier packets.
+ * own earlier packets. So do those of all flows that find no queue, and then, until
+ * nothing waits elsewhere, the rule holds for flows with a record as well.
  */
 #ifndef _SF_FLOW_TABLE_H
 #define _SF_FLOW_TABLE_H
 
+#include <linux/bitops.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/rbtree.h>
 #include <linux/slab.h>
 #include "flow_key.h"
+#include "flow_tags.h"
 
-#define SF_WAYS		8
+#define SF_WAYS			8
 
-/* What each kind's record begins with; a search reads the first 64 bytes. */
+/* A table this small has a queue for each record, a larger one for each second. */
+#define SF_FEW_FLOWS		256
+
+/* The first queues: the ends of the list, what waits elsewhere, and the flows' */
+#define SF_LIST			0
+#define SF_ELSEWHERE		1
+#define SF_FIRST_QUEUE		2
+
+/* What is kept of a flow: one line of the cache */
 struct sf_flow {
 	struct sf_flow_key key;
-	u64		attained;	/* bytes served or waiting */
-	u32		qlen;		/* packets */
-	u32		seen;		/* jiffies when it last had a packet */
-	struct sk_buff	*head;		/* the packets in order of arrival, */
-	struct sk_buff	*tail;		/* linked by next and prev */
-	u32		backlog;	/* bytes */
+	u64	attained;	/* bytes served or waiting */
+	u64	finish;		/* for the kind; 0 in a new record */
+	u32	seen;		/* jiffies when it last had a packet */
+	u32	queue;		/* 0: it has no packets */
 };
 
+struct sf_queue {
+	struct sk_buff	*head;	/* the packets in order of arrival, */
+	struct sk_buff	*tail;	/* linked by next and prev */
+	union {
+		struct rb_node	node;
+		struct {
+			u32	next;
+			u32	prev;
+		};
+	};
+	u64	rank;		/* for the kind, like the two above */
+	u32	qlen;		/* packets */
+	u32	backlog;	/* bytes */
+	u32	flow;		/* whose it is */
+	bool	listed;		/* false if nobody's */
+	bool	heaped;		/* the same */
+};
+
+static_assert(sizeof(struct sf_queue) <= 64);
+
 struct sf_table {
-	u32		*tags;		/* a hash for each record, 0: unused */
+	u64		*tags;		/* for each set; byte 0: unused record */
 	u32		*outside;	/* for each set: packets that wait
-					 * elsewhere for want of a record
+					 * elsewhere
 					 */
-	void		*records;
-	size_t		record_size;	/* bytes; a struct sf_flow comes first */
+	struct sf_flow	*flows;
+	struct sf_queue	*queues;
+	u32		*spare;		/* the queues that are nobody's */
+	u32		spares;		/* how many */
+	bool		dry;		/* there were none, and something still
+					 * waits elsewhere for that
+					 */
 	u32		sets;
 	u32		set_shift;	/* a hash's first bits are its set */
 	u32		idle;		/* jiffies */
 	struct sf_flow_secret secret;
 	/* what a dump reads */
+	u32		elsewhere;	/* packets, the sum of outside */
 	u32		used;		/* records that hold a flow */
 	u64		assigned;	/* times a flow was given a record */
 	u64		evictions;	/* times another had to go for that */
 };
+
+static_assert(sizeof(struct sf_flow) == 64);
 
 /* Count in a field that a dump reads without the qdisc's lock. */
 #define sf_count(field, n)			\
@@ -63,37 +106,44 @@ struct sf_table {
 		WRITE_ONCE(*__f, *__f + (n));	\
 	} while (0)
 
-static inline struct sf_flow *sf_table_at(const struct sf_table *t, u32 i)
+/* sf_table_queues - the number of queues of a table with this many records, all told */
+static inline u32 sf_table_queues(u32 flows)
 {
-	return t->records + i * t->record_size;
+	return max_t(u32, flows / 2, min_t(u32, flows, SF_FEW_FLOWS) + SF_FIRST_QUEUE);
 }
 
 /**
- * sf_table_init - allocate the records
+ * sf_table_init - allocate the records and queues
  * @t: the table, zeroed
  * @flows: number of records, a power of two, at least SF_WAYS
- * @record_size: bytes of a record
  *
  * Return: 0 or -ENOMEM. Either way sf_table_free() may follow.
  */
-static inline int sf_table_init(struct sf_table *t, u32 flows,
-				size_t record_size)
+static inline int sf_table_init(struct sf_table *t, u32 flows)
 {
-	t->record_size = record_size;
+	u32 queues = sf_table_queues(flows), i;
+
 	t->sets = flows / SF_WAYS;
 	t->set_shift = 32 - ilog2(t->sets);
 	sf_flow_secret_init(&t->secret);
-	t->tags = kvcalloc(flows, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
-	t->outside = kvcalloc(flows / SF_WAYS, sizeof(*t->outside),
-			      GFP_KERNEL_ACCOUNT);
-	t->records = kvcalloc(flows, record_size, GFP_KERNEL_ACCOUNT);
-	return t->tags && t->outside && t->records ? 0 : -ENOMEM;
+	t->tags = kvcalloc(t->sets, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
+	t->outside = kvcalloc(t->sets, sizeof(*t->outside), GFP_KERNEL_ACCOUNT);
+	t->flows = kvcalloc(flows, sizeof(*t->flows), GFP_KERNEL_ACCOUNT);
+	t->queues = kvcalloc(queues, sizeof(*t->queues), GFP_KERNEL_ACCOUNT);
+	t->spare = kvcalloc(queues, sizeof(*t->spare), GFP_KERNEL_ACCOUNT);
+	if (!t->tags || !t->outside || !t->flows || !t->queues || !t->spare)
+		return -ENOMEM;
+	for (i = queues; i > SF_FIRST_QUEUE; i--)
+		t->spare[t->spares++] = i - 1;
+	return 0;
 }
 
-/* sf_table_free - free the records; the table may never have got any */
+/* sf_table_free - free all of it; the table may never have got any */
 static inline void sf_table_free(struct sf_table *t)
 {
-	kvfree(t->records);
+	kvfree(t->spare);
+	kvfree(t->queues);
+	kvfree(t->flows);
 	kvfree(t->outside);
 	kvfree(t->tags);
 }
@@ -106,10 +156,111 @@ static inline void sf_table_free(struct sf_table *t)
 static inline void sf_table_clear(struct sf_table *t)
 {
 	if (t->tags)
-		memset(t->tags, 0, t->sets * SF_WAYS * sizeof(*t->tags));
+		memset(t->tags, 0, t->sets * sizeof(*t->tags));
 	if (t->outside)
 		memset(t->outside, 0, t->sets * sizeof(*t->outside));
+	t->dry = false;
+	WRITE_ONCE(t->elsewhere, 0);
 	WRITE_ONCE(t->used, 0);
+}
+
+/*
+ * sf_queue_take - give @f an empty queue; after sf_table_get() there is one
+ *
+ * Return: its number
+ */
+static inline u32 sf_queue_take(struct sf_table *t, struct sf_flow *f)
+{
+	u32 i = t->spare[t->spares - 1];
+
+	WRITE_ONCE(t->spares, t->spares - 1);
+	t->queues[i].flow = f - t->flows;
+	WRITE_ONCE(f->queue, i);
+	return i;
+}
+
+/* sf_queue_release - its flow's last packet is gone */
+static inline void sf_queue_release(struct sf_table *t, struct sf_queue *queue)
+{
+	struct sf_flow *f = &t->flows[queue->flow];
+
+	t->spare[t->spares] = f->queue;
+	WRITE_ONCE(t->spares, t->spares + 1);
+	f->seen = jiffies;
+	WRITE_ONCE(f->queue, 0);
+}
+
+/* sf_table_queued - how many flows have a queue; for a dump, without the lock */
+static inline u32 sf_table_queued(const struct sf_table *t)
+{
+	return sf_table_queues(t->sets * SF_WAYS) - SF_FIRST_QUEUE -
+	       READ_ONCE(t->spares);
+}
+
+/* A packet of a flow of @set has begun to wait elsewhere. */
+static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
+{
+	t->outside[set]++;
+	sf_count(t->elsewhere, 1);
+}
+
+/* It no longer does. */
+static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
+{
+	t->outside[set]--;
+	sf_count(t->elsewhere, -1);
+	if (!t->elsewhere)
+		t->dry = false;
+}
+
+/*
+ * A list of queues, linked by numbers. It is circular, and begins and ends with
+ * SF_LIST, which is not in it.
+ */
+static inline void sf_list_add_tail(struct sf_table *t, u32 i)
+{
+	struct sf_queue *queue = t->queues;
+	u32 last = queue[SF_LIST].prev;
+
+	queue[i].listed = true;
+	queue[i].next = SF_LIST;
+	queue[i].prev = last;
+	queue[last].next = i;
+	queue[SF_LIST].prev = i;
+}
+
+static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
+{
+	t->queues[queue->next].prev = queue->prev;
+	t->queues[queue->prev].next = queue->next;
+	queue->listed = false;
+}
+
+/* The way of @set that is to become a newcomer's, or SF_WAYS if there is none */
+static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
+{
+	const struct sf_flow *f = &t->flows[set * SF_WAYS];
+	u64 unused = sf_tags_match(t->tags[set], 0);
+	u32 i, victim = SF_WAYS;
+	u64 least = U64_MAX;
+
+	if (unused) {
+		sf_count(t->used, 1);
+		return __ffs64(unused) / 8;
+	}
+	for (i = 0; i < SF_WAYS; i++, f++) {
+		if (f->queue)
+			continue;
+		if (now - f->seen > t->idle)
+			return i;
+		if (f->attained < least) {
+			least = f->attained;
+			victim = i;
+		}
+	}
+	if (victim < SF_WAYS)
+		sf_count(t->evictions, 1);
+	return victim;
 }
 
 /**
@@ -119,61 +270,49 @@ static inline void sf_table_clear(struct sf_table *t)
  * @now: jiffies
  * @set: where the number of the flow's set goes
  *
- * Return: the record, whose time is the caller's to update, or NULL
- * if there is none to be had. Then the packet waits elsewhere, and for as long as
- * it does the caller has it counted in t->outside[set].
+ * Return: the record, whose time is the caller's to update, or NULL if there is
+ * none, or no queue, to be had. Then the packet waits elsewhere, and for as long as
+ * it does the caller has it counted by sf_elsewhere_add(t, set).
  */
 static inline struct sf_flow *sf_table_get(struct sf_table *t,
 					   const struct sf_flow_key *key,
 					   u32 now, u32 *set)
 {
-	u32 hash = sf_flow_key_hash(key, &t->secret) ?: 1;
-	u32 first, i, slot;
-	struct sf_flow *f, *victim = NULL;
+	u32 hash = sf_flow_key_hash(key, &t->secret), way;
+	u8 tag = sf_tag(hash);
+	struct sf_flow *f;
+	u64 found;
 
 	*set = (u64)hash >> t->set_shift;
-	first = *set * SF_WAYS;
-	slot = first;
-	for (i = first; i < first + SF_WAYS; i++) {
-		if (t->tags[i] != hash)
-			continue;
-		f = sf_table_at(t, i);
+	for (found = sf_tags_match(t->tags[*set], tag); found;
+	     found &= found - 1) {
+		f = &t->flows[*set * SF_WAYS + __ffs64(found) / 8];
 		if (!sf_flow_key_equal(&f->key, key))
 			continue;
-		if (unlikely(!f->qlen && now - f->seen > t->idle)) {
+		if (f->queue)
+			return f;
+		if (unlikely(!t->spares))
+			t->dry = true;
+		if (unlikely(t->dry && (!t->spares || t->outside[*set])))
+			return NULL;
+		if (unlikely(now - f->seen > t->idle)) {
 			f->attained = 0;
 			sf_count(t->assigned, 1);
 		}
 		return f;
 	}
-	if (unlikely(t->outside[*set]))
+	if (unlikely(t->outside[*set] || !t->spares))
 		return NULL;
-
-	for (i = first; i < first + SF_WAYS; i++) {
-		f = sf_table_at(t, i);
-		if (!t->tags[i]) {
-			sf_count(t->used, 1);
-			goto take;
-		}
-		if (f->qlen)
-			continue;
-		if (now - f->seen > t->idle)
-			goto take;
-		if (!victim || f->attained < victim->attained) {
-			victim = f;
-			slot = i;
-		}
-	}
-	if (!victim)
+	way = sf_table_victim(t, *set, now);
+	if (way == SF_WAYS)
 		return NULL;
-	sf_count(t->evictions, 1);
-	f = victim;
-	i = slot;
-take:
+	f = &t->flows[*set * SF_WAYS + way];
+	t->tags[*set] &= ~sf_tag_at(0xff, way);
+	t->tags[*set] |= sf_tag_at(tag, way);
 	sf_count(t->assigned, 1);
-	t->tags[i] = hash;
 	f->key = *key;
 	f->attained = 0;
+	f->finish = 0;
 	f->seen = now;
 	return f;
 }

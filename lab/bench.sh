@@ -27,7 +27,7 @@ run() { # DEVICE CASES
 	done
 }
 
-memory() {
+free_memory() {
 	awk '$1 == "MemFree:" { print $2 * 1024 }' /proc/meminfo
 }
 
@@ -46,19 +46,25 @@ for spec; do
 	echo "progress $done $# active"
 done
 
-# Without the first, whose slabs and lists of free pages would count
-for flows in 0 1 10000; do
-	before=$(memory)
-	for i in $(seq "$many"); do
+# Many at a time, whose slabs and lists of free pages count little then
+memory() { # FLOWS DEVICES
+	local before i
+
+	before=$(free_memory)
+	for i in $(seq "$2"); do
 		# shellcheck disable=SC2086 # the kind and its options
 		tc qdisc add dev "d$i" root handle 1: $qdisc
-		if [ "$flows" -gt 0 ]; then
-			run "d$i" "flows=$flows count=1"
+		if [ "$1" -gt 0 ]; then
+			run "d$i" "flows=$1 count=1"
 		fi
 	done
-	after=$(memory)
-	echo "memory flows=$flows bytes=$(((before - after) / many))" >&3
-	for i in $(seq "$many"); do
+	echo "memory flows=$1 bytes=$(((before - $(free_memory)) / $2))" >&3
+	for i in $(seq "$2"); do
 		tc qdisc del dev "d$i" root
 	done
-done
+}
+
+memory 0 "$many"
+memory 1 "$many"
+memory 10000 "$many"
+memory 1000000 2

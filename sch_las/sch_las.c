@@ -17,23 +17,22 @@
  *
  * Within a flow ranks grow with arrival, so its packets stay in order and only
  * its first can be the next to go, only its last the next to be dropped. It is
- * flows that are sorted, not packets: by their first packet and by their last.
+ * flows that are sorted, not packets: by their first packet in an rbtree, and by
+ * their last, if they have more than one, in a heap (flow_heap.h). A flow that had
+ * no packets and gets one of rank 0 is in a list instead of the tree: until that
+ * packet is served, it goes by arrival.
  *
- *	by_head, leftmost: next out		by_tail, leftmost: next dropped
- *	       |                                            |
- *	       v                                            v
- *	     flow A: [0][1500]            flow C: [90000] ... [97500]
- *	     flow B: [3000]               flow A: [0][1500]
- *	     flow C: [90000] ... [97500]
+ *	fresh: flow A: [0]  flow B: [0][1500]  flow C: [0]
  *
- * Both are rbtrees of the flows that hold packets. A flow whose first or last
- * packet changes is moved only where it is no longer between its neighbours. A
- * flow with one packet is by_head only, where the last one's is the last of all
- * such packets.
+ *	heads: flow D: [3000]				next out
+ *	       flow E: [90000] ... [97500]
  *
- * The records of the flows, with packets or without, are in a table of fixed
- * size (flow_table.h). A packet for which it has no record joins the overflow
- * queue, which ranks behind all flows and goes by arrival.
+ *	tails: flow E: [90000] ... [97500]		next dropped
+ *	       flow B: [0][1500]
+ *
+ * The records of the flows, with packets or without, and the queues of those with
+ * packets are in a table of fixed size (flow_table.h). A packet for which it has no
+ * room joins the overflow queue, which ranks behind all flows and goes by arrival.
  *
  * Two additions keep old flows from starving; `plain` is without them, and without
  * the next.
@@ -77,6 +76,7 @@
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include "compat.h"
+#include "flow_heap.h"
 #include "flow_table.h"
 #include "gso.h"
 #include "las_log.h"
@@ -84,7 +84,7 @@
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
 #define LAS_DEFAULT_MEMORY	(32 << 20)	/* bytes */
-#define LAS_DEFAULT_FLOWS	8192
+#define LAS_DEFAULT_FLOWS	4096
 #define LAS_DEFAULT_IDLE	60000		/* ms */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
 #define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
@@ -116,15 +116,6 @@
 #define LAS_RANK_LONG		BIT_ULL(62)
 #define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
 
-struct las_flow {
-	struct sf_flow	f;
-	struct rb_node	by_head;	/* valid while the flow has packets */
-	struct rb_node	by_tail;
-	u64		finish;		/* of a long flow: its last packet's
-					 * end in virtual time
-					 */
-};
-
 struct las_options {
 	u32	limit;
 	u32	memory_limit;
@@ -139,11 +130,11 @@ struct las_options {
 };
 
 struct las_sched {
-	struct rb_root_cached by_head;	/* first packet, lowest first */
-	struct rb_root_cached by_tail;	/* last packet, highest first; of
-					 * flows with more than one
+	/* Queues are in the list of the table if their first packet is fresh, */
+	struct rb_root_cached heads;	/* else here: first packet, lowest first */
+	struct sf_heap	tails;		/* and if they have had two packets here too:
+					 * last packet, highest first
 					 */
-	u64		arrivals;	/* packets so far, to order equal ranks */
 	u64		fair_from;	/* what a long flow has attained */
 	u64		virtual_time;	/* from LAS_RANK_LONG on */
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
@@ -156,9 +147,12 @@ struct las_sched {
 	u32		room;		/* bytes that buffer lets wait */
 	u32		measured_from;	/* jiffies: what has been sent since */
 	u64		sent;
+	u32		arrivals;	/* packets so far, to order equal ranks */
 	struct las_options opt;
 	struct sf_table	table;
-	struct las_flow	overflow;
+	struct sf_flow_key key;		/* of the packet that comes; on the stack it
+					 * would have to be zeroed and guarded
+					 */
 	struct tcf_proto __rcu *filter_list;
 	struct tcf_block *block;
 
@@ -168,19 +162,16 @@ struct las_sched {
 	u64		drop_buffer;
 	u64		overflow_packets;
 	u64		gso_split;
-	u32		flows_queued;
 	u32		memory_peak;
 };
 
-/* Packed, since two u64 and a u32 just fit into what a qdisc has of skb->cb */
 struct las_skb_cb {
 	u64	rank;
-	u64	arrival;
+	u32	arrival;
 	u32	truesize;	/* as it was counted in las_sched.memory */
-} __packed __aligned(4);
+};
 
 static_assert(sizeof(struct las_skb_cb) <= QDISC_CB_PRIV_LEN);
-static_assert(offsetof(struct las_flow, f) == 0);
 
 static struct las_skb_cb *las_cb(const struct sk_buff *skb)
 {
@@ -191,9 +182,7 @@ static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
 {
 	const struct las_skb_cb *x = las_cb(a), *y = las_cb(b);
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank;
-	return x->arrival < y->arrival;
+	return sf_before(x->rank, x->arrival, y->rank, y->arrival);
 }
 
 /* For a packet of the overflow queue: the set that had no record for it */
@@ -202,69 +191,89 @@ static u32 las_overflow_set(const struct sk_buff *skb)
 	return las_cb(skb)->rank - LAS_RANK_OVERFLOW;
 }
 
-static struct las_flow *las_flow_by_head(const struct rb_node *node)
+static bool las_is_overflow(const struct las_sched *q,
+			    const struct sf_queue *queue)
 {
-	return rb_entry(node, struct las_flow, by_head);
+	return queue == &q->table.queues[SF_ELSEWHERE];
 }
 
-static struct las_flow *las_flow_by_tail(const struct rb_node *node)
+static struct sf_queue *las_queue_of(const struct rb_node *node)
 {
-	return rb_entry(node, struct las_flow, by_tail);
+	return rb_entry(node, struct sf_queue, node);
 }
 
 static bool las_head_less(struct rb_node *a, const struct rb_node *b)
 {
-	return las_before(las_flow_by_head(a)->f.head,
-			  las_flow_by_head(b)->f.head);
+	const struct sf_queue *x = las_queue_of(a), *y = las_queue_of(b);
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank;
+	return (s32)(las_cb(x->head)->arrival - las_cb(y->head)->arrival) < 0;
 }
 
-static bool las_tail_less(struct rb_node *a, const struct rb_node *b)
+static void las_sort_in(struct las_sched *q, struct sf_queue *queue)
 {
-	return las_before(las_flow_by_tail(b)->f.tail,
-			  las_flow_by_tail(a)->f.tail);
+	queue->rank = las_cb(queue->head)->rank;
+	rb_add_cached(&queue->node, &q->heads, las_head_less);
 }
 
-/* The flow's first packet has changed: later than before, never earlier. */
-static void las_sort_head(struct las_sched *q, struct las_flow *flow)
+/* The queue's first packet has changed: later than before, never earlier. */
+static void las_sort_again(struct las_sched *q, struct sf_queue *queue)
 {
-	struct rb_node *next = rb_next(&flow->by_head);
+	struct rb_node *next = rb_next(&queue->node);
 
-	if (!next || las_head_less(&flow->by_head, next))
+	queue->rank = las_cb(queue->head)->rank;
+	if (!next || las_head_less(&queue->node, next))
 		return;
-	rb_erase_cached(&flow->by_head, &q->by_head);
-	rb_add_cached(&flow->by_head, &q->by_head, las_head_less);
+	rb_erase_cached(&queue->node, &q->heads);
+	rb_add_cached(&queue->node, &q->heads, las_head_less);
 }
 
-/* The flow's last packet has changed: it is a later one. */
-static void las_tail_grew(struct las_sched *q, struct las_flow *flow)
+/* What a queue is in the heap of tails: the root is to be the highest. */
+static struct sf_heap_node las_tail(const struct las_sched *q, u32 i)
 {
-	if (&flow->by_tail == rb_first_cached(&q->by_tail) ||
-	    las_tail_less(rb_prev(&flow->by_tail), &flow->by_tail))
-		return;
-	rb_erase_cached(&flow->by_tail, &q->by_tail);
-	rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+	const struct las_skb_cb *cb = las_cb(q->table.queues[i].tail);
+
+	return (struct sf_heap_node) { ~cb->rank, ~cb->arrival, i };
 }
 
-/* The same, an earlier one. */
-static void las_tail_shrank(struct las_sched *q, struct las_flow *flow)
+/* The queue with the first packet of the order; there is one. */
+static __always_inline struct sf_queue *las_first(const struct las_sched *q)
 {
-	struct rb_node *next = rb_next(&flow->by_tail);
+	const struct rb_node *node = rb_first_cached(&q->heads);
+	struct sf_queue *queues = q->table.queues, *sorted;
+	u32 fresh = queues[SF_LIST].next;
 
-	if (!next || las_tail_less(&flow->by_tail, next))
-		return;
-	rb_erase_cached(&flow->by_tail, &q->by_tail);
-	rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+	if (!node)
+		return &queues[fresh];
+	sorted = las_queue_of(node);
+	if (fresh != SF_LIST && las_before(queues[fresh].head, sorted->head))
+		return &queues[fresh];
+	return sorted;
 }
 
-/* The flow with the packet at the end of the order; there is one. */
-static struct las_flow *las_last(struct las_sched *q)
+/*
+ * The queue with the last one; there is one. It is that with the last of the last
+ * packets, if it has more than one, else with the last of the first packets.
+ */
+static struct sf_queue *las_last(const struct las_sched *q)
 {
-	struct las_flow *one = las_flow_by_head(rb_last(&q->by_head.rb_root));
-	struct rb_node *node = rb_first_cached(&q->by_tail);
+	const struct rb_node *node = rb_last(&q->heads.rb_root);
+	struct sf_queue *queues = q->table.queues, *last = NULL, *other;
 
-	if (!node || las_before(las_flow_by_tail(node)->f.tail, one->f.tail))
-		return one;
-	return las_flow_by_tail(node);
+	if (q->tails.size)
+		last = &queues[q->tails.node[0].queue];
+	if (node) {
+		other = las_queue_of(node);
+		if (!last || las_before(last->tail, other->tail))
+			last = other;
+	}
+	if (queues[SF_LIST].prev != SF_LIST) {
+		other = &queues[queues[SF_LIST].prev];
+		if (!last || las_before(last->tail, other->tail))
+			last = other;
+	}
+	return last;
 }
 
 /* Begin to measure the rate; until it is known, @room is what may wait. */
@@ -298,74 +307,117 @@ static void las_sent(struct las_sched *q, u32 len)
 	las_measure(q, room);
 }
 
-static void las_append(struct Qdisc *sch, struct las_flow *flow,
-		       struct sk_buff *skb)
+/* Queue @skb as the last packet of queue @i. */
+static __always_inline void las_append(struct Qdisc *sch, u32 i,
+				       struct sk_buff *skb)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct sf_flow *f = &flow->f;
+	struct sf_queue *queue = &q->table.queues[i];
 
 	skb->next = NULL;
-	skb->prev = f->tail;
-	f->tail = skb;
-	if (!f->qlen) {
-		f->head = skb;
-		rb_add_cached(&flow->by_head, &q->by_head, las_head_less);
-		sf_count(q->flows_queued, 1);
-	} else {
-		skb->prev->next = skb;
-		if (f->qlen == 1)
-			rb_add_cached(&flow->by_tail, &q->by_tail, las_tail_less);
+	if (!queue->qlen) {
+		skb->prev = NULL;
+		queue->head = skb;
+		queue->tail = skb;
+		if (!las_cb(skb)->rank)
+			sf_list_add_tail(&q->table, i);
 		else
-			las_tail_grew(q, flow);
+			las_sort_in(q, queue);
+	} else {
+		skb->prev = queue->tail;
+		queue->tail->next = skb;
+		queue->tail = skb;
+		if (queue->heaped) {
+			sf_heap_raise(&q->tails, las_tail(q, i));
+		} else {
+			queue->heaped = true;
+			sf_heap_add(&q->tails, las_tail(q, i));
+		}
 	}
-	sf_count(f->qlen, 1);
-	f->backlog += qdisc_pkt_len(skb);
+	queue->qlen++;
+	queue->backlog += qdisc_pkt_len(skb);
 	if (!q->held++)
 		las_measure(q, LAS_ROOM_UNKNOWN);
 	sf_count(q->memory, las_cb(skb)->truesize);
 	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
-	if (unlikely(flow == &q->overflow))
-		q->table.outside[las_overflow_set(skb)]++;
 }
 
-/* Take @skb, the first or the last packet of @flow, off the queue. */
-static void las_unlink(struct Qdisc *sch, struct las_flow *flow,
-		       struct sk_buff *skb)
+static noinline void las_leave_heap(struct las_sched *q, struct sf_queue *queue)
+{
+	queue->heaped = false;
+	sf_heap_remove(&q->tails, queue - q->table.queues);
+}
+
+/* The queue has become empty. */
+static __always_inline void las_emptied(struct las_sched *q,
+					struct sf_queue *queue)
+{
+	if (queue->listed)
+		sf_list_del(&q->table, queue);
+	else
+		rb_erase_cached(&queue->node, &q->heads);
+	if (queue->heaped)
+		las_leave_heap(q, queue);
+	if (likely(!las_is_overflow(q, queue)))
+		sf_queue_release(&q->table, queue);
+}
+
+/* Count @skb, of @queue, as taken off. */
+static __always_inline void las_uncount(struct Qdisc *sch,
+					struct sf_queue *queue,
+					const struct sk_buff *skb)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct sf_flow *f = &flow->f;
 
-	if (f->qlen == 1) {
-		f->head = NULL;
-		f->tail = NULL;
-		f->seen = jiffies;
-		rb_erase_cached(&flow->by_head, &q->by_head);
-		sf_count(q->flows_queued, -1);
-	} else {
-		if (f->qlen == 2)
-			rb_erase_cached(&flow->by_tail, &q->by_tail);
-		if (skb == f->head) {
-			f->head = skb->next;
-			f->head->prev = NULL;
-			las_sort_head(q, flow);
-		} else {
-			f->tail = skb->prev;
-			f->tail->next = NULL;
-			if (f->qlen > 2)
-				las_tail_shrank(q, flow);
-		}
-	}
-	skb->next = NULL;
-	skb->prev = NULL;
-	sf_count(f->qlen, -1);
-	f->backlog -= qdisc_pkt_len(skb);
+	if (unlikely(las_is_overflow(q, queue)))
+		sf_elsewhere_del(&q->table, las_overflow_set(skb));
+	queue->backlog -= qdisc_pkt_len(skb);
 	q->held--;
 	sf_count(q->memory, -las_cb(skb)->truesize);
 	sf_count(sch->q.qlen, -1);
 	qdisc_qstats_backlog_dec(sch, skb);
-	if (unlikely(flow == &q->overflow))
-		q->table.outside[las_overflow_set(skb)]--;
+}
+
+/* Take the first packet of @queue. */
+static struct sk_buff *las_take_first(struct Qdisc *sch, struct sf_queue *queue)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb = queue->head;
+
+	las_uncount(sch, queue, skb);
+	if (!--queue->qlen) {
+		las_emptied(q, queue);
+		return skb;
+	}
+	queue->head = skb->next;
+	queue->head->prev = NULL;
+	skb->next = NULL;
+	if (queue->listed) {
+		sf_list_del(&q->table, queue);
+		las_sort_in(q, queue);
+	} else {
+		las_sort_again(q, queue);
+	}
+	return skb;
+}
+
+/* The same with the last packet */
+static struct sk_buff *las_take_last(struct Qdisc *sch, struct sf_queue *queue)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb = queue->tail;
+
+	las_uncount(sch, queue, skb);
+	if (!--queue->qlen) {
+		las_emptied(q, queue);
+		return skb;
+	}
+	queue->tail = skb->prev;
+	queue->tail->next = NULL;
+	skb->prev = NULL;
+	sf_heap_lower(&q->tails, las_tail(q, queue - q->table.queues));
+	return skb;
 }
 
 /*
@@ -385,15 +437,23 @@ static bool las_over_room(struct Qdisc *sch)
 	return sch->qstats.backlog > q->room && q->held > 1;
 }
 
+static void las_note_peak(struct las_sched *q)
+{
+	if (q->memory > q->memory_peak)
+		WRITE_ONCE(q->memory_peak, q->memory);
+}
+
 /*
  * Take the packet at the end of the order off the queue, which has no room for it
  * and so holds one, and count it as dropped.
  */
-static struct sk_buff *las_drop_last(struct Qdisc *sch)
+static noinline struct sk_buff *las_drop_last(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_flow *flow = las_last(q);
-	struct sk_buff *skb = flow->f.tail;
+	struct sf_queue *queue = las_last(q);
+	struct sf_flow *f = &q->table.flows[queue->flow];
+	struct sk_buff *skb;
+	u64 rank;
 
 	if (q->held > q->opt.limit)
 		sf_count(q->drop_limit, 1);
@@ -401,38 +461,37 @@ static struct sk_buff *las_drop_last(struct Qdisc *sch)
 		sf_count(q->drop_memory, 1);
 	else
 		sf_count(q->drop_buffer, 1);
-	las_unlink(sch, flow, skb);
-	/* What a long flow attains is capped, so that nothing is given back. */
-	if (las_cb(skb)->rank < LAS_RANK_LONG)
-		flow->f.attained -= min_t(u64, flow->f.attained,
-					  qdisc_pkt_len(skb));
-	else if (!flow->f.tail || las_cb(flow->f.tail)->rank < las_cb(skb)->rank)
-		flow->finish = las_cb(skb)->rank;
+	skb = las_take_last(sch, queue);
 	qdisc_qstats_drop(sch);
+	if (unlikely(las_is_overflow(q, queue)))
+		return skb;
+	/* What a long flow attains is capped, so that nothing is given back. */
+	rank = las_cb(skb)->rank;
+	if (rank < LAS_RANK_LONG)
+		f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
+	else if (!queue->qlen || las_cb(queue->tail)->rank < rank)
+		f->finish = rank;
 	return skb;
 }
 
 /*
- * The class of @skb by tc filter, 0 if a filter's action wants it dropped or has
- * taken it; then @ret is what enqueue has to return.
+ * The class of @skb by tc filter. If a filter's action wants it dropped or has taken
+ * it, -n or 0, where n is what enqueue has to return.
  */
-static noinline u32 las_classify(struct sk_buff *skb, struct tcf_proto *filter,
-				 int *ret)
+static noinline int las_classify(struct sk_buff *skb, struct tcf_proto *filter)
 {
 	struct tcf_result res;
 	int result;
 
-	*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 	result = sf_classify(skb, filter, &res);
 #ifdef CONFIG_NET_CLS_ACT
 	switch (result) {
 	case TC_ACT_STOLEN:
 	case TC_ACT_QUEUED:
 	case TC_ACT_TRAP:
-		*ret = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-		fallthrough;
+		return -(NET_XMIT_SUCCESS | __NET_XMIT_STOLEN);
 	case TC_ACT_SHOT:
-		return 0;
+		return -(NET_XMIT_SUCCESS | __NET_XMIT_BYPASS);
 	}
 #endif
 	if (result >= 0 && TC_H_MIN(res.classid) == TC_LAS_CLASS_PRIORITY)
@@ -441,178 +500,149 @@ static noinline u32 las_classify(struct sk_buff *skb, struct tcf_proto *filter,
 }
 
 /* The class by skb->priority, else the same */
-static u32 las_class(struct sk_buff *skb, struct Qdisc *sch, int *ret)
+static int las_class(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct tcf_proto *filter = rcu_dereference_bh(q->filter_list);
+	u32 minor = skb->priority ^ sch->handle;
 
 	/* A qdisc by default has no handle: then priorities name no class. */
-	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle &&
-	    (TC_H_MIN(skb->priority) == TC_LAS_CLASS_ORDINARY ||
-	     TC_H_MIN(skb->priority) == TC_LAS_CLASS_PRIORITY))
-		return TC_H_MIN(skb->priority);
-	return filter ? las_classify(skb, filter, ret) : TC_LAS_CLASS_ORDINARY;
+	if (unlikely((minor == TC_LAS_CLASS_ORDINARY ||
+		      minor == TC_LAS_CLASS_PRIORITY) && sch->handle))
+		return minor;
+	return filter ? las_classify(skb, filter) : TC_LAS_CLASS_ORDINARY;
 }
 
 /* Where a packet that has arrived belongs */
 struct las_place {
-	struct las_flow	*flow;
+	struct sf_flow	*flow;	/* NULL: the overflow queue */
 	u32		set;	/* of the table */
-	u32		class;
+	int		class;
 };
 
 /* The flow of @skb, forgiven what it is to be forgiven */
-static void las_find_flow(struct las_sched *q, const struct sk_buff *skb,
-			  struct las_place *to)
+static __always_inline void las_find_flow(struct las_sched *q,
+					  const struct sk_buff *skb,
+					  struct las_place *to)
 {
-	struct sf_flow_key key;
+	bool begins = sf_flow_key_read(skb, &q->key);
 	u32 now = jiffies;
 	struct sf_flow *f;
-	bool begins;
 	u64 leak;
 
-	begins = sf_flow_key_read(skb, &key);
-	f = sf_table_get(&q->table, &key, now, &to->set);
+	f = sf_table_get(&q->table, &q->key, now, &to->set);
+	to->flow = f;
 	if (unlikely(!f)) {
-		to->flow = &q->overflow;
 		sf_count(q->overflow_packets, 1);
 		return;
 	}
-	if (!f->qlen) {
+	if (!f->queue) {
 		leak = mul_u64_u32_shr(q->leak, now - f->seen,
 				       LAS_LEAK_SHIFT);
 		f->attained -= min(f->attained, leak);
 		/* A port used again soon: the new flow does not inherit. */
 		if (begins)
 			f->attained = 0;
+		f->seen = now;
 	}
-	f->seen = now;
-	to->flow = container_of(f, struct las_flow, f);
 }
 
 /* The rank of a packet of @len bytes, which are counted as attained */
-static u64 las_rank(struct las_sched *q, const struct las_place *to, u32 len)
+static __always_inline u64 las_rank(struct las_sched *q, struct sf_flow *f,
+				    u32 queue, int class, u32 len)
 {
-	struct las_flow *flow = to->flow;
-	struct sf_flow *f = &flow->f;
-	u64 rank = f->attained, last;
+	u64 rank = f->attained, last = 0;
 
-	if (unlikely(flow == &q->overflow))
-		return LAS_RANK_OVERFLOW + to->set;
-
-	last = f->tail ? las_cb(f->tail)->rank : 0;
+	if (queue)
+		last = las_cb(q->table.queues[queue].tail)->rank;
 	f->attained += len;
-	if (to->class == TC_LAS_CLASS_PRIORITY) {
+	if (class == TC_LAS_CLASS_PRIORITY) {
 		/* Never among the long flows, which go by virtual time */
 		rank = min(las_log_rank(rank, q->log_factor), LAS_RANK_LONG - 1);
 	} else if (rank >= q->fair_from || last >= LAS_RANK_LONG) {
 		f->attained = min(f->attained, q->fair_from + LAS_FAIR_MARGIN);
-		rank = max(q->virtual_time, flow->finish);
-		flow->finish = rank + len;
+		rank = max(q->virtual_time, f->finish);
+		f->finish = rank + len;
 	}
 	/* Drops, or a change of options, must not put it before the others. */
 	return max(rank, last);
 }
 
+/* Put a packet in its place. */
+static __always_inline void las_insert(struct sk_buff *skb, struct Qdisc *sch,
+				       struct las_place to)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	struct las_skb_cb *cb = las_cb(skb);
+	u32 i;
+
+	cb->arrival = q->arrivals++;
+	cb->truesize = skb->truesize;
+	if (likely(to.flow)) {
+		i = to.flow->queue;
+		cb->rank = las_rank(q, to.flow, i, to.class, qdisc_pkt_len(skb));
+		if (!i)
+			i = sf_queue_take(&q->table, to.flow);
+	} else {
+		i = SF_ELSEWHERE;
+		cb->rank = LAS_RANK_OVERFLOW + to.set;
+		sf_elsewhere_add(&q->table, to.set);
+	}
+	las_append(sch, i, skb);
+}
+
 /*
- * Put a packet in its place, then drop from the end what is over a limit: one
- * packet for limit; for memory_limit, as many small ones as fit in it; for buffer
- * two, since there may be much too many if the link has become slower. Returns how
- * many of the packets that came no earlier than @first are gone.
+ * Drop from the end what is over a limit: one packet for limit; for memory_limit, as
+ * many small ones as fit in the newcomer; for buffer two, since there may be much too
+ * many if the link has become slower. Returns how many of the packets that came no
+ * earlier than @first are gone.
  */
-static unsigned int las_insert(struct sk_buff *skb, struct Qdisc *sch,
-			       const struct las_place *to, u64 first,
-			       struct sk_buff **to_free)
+static noinline unsigned int las_drop_excess(struct Qdisc *sch, u32 first,
+					     struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	unsigned int gone = 0, excess = 0;
 	struct sk_buff *last;
 
-	/* It would push out all others and still not fit. */
-	if (unlikely(skb->truesize > q->opt.memory_limit)) {
-		sf_count(q->drop_memory, 1);
-		qdisc_qstats_drop(sch);
-		sf_drop_overlimit(skb, to_free);
-		return 1;
-	}
-
-	las_cb(skb)->rank = las_rank(q, to, qdisc_pkt_len(skb));
-	las_cb(skb)->arrival = q->arrivals++;
-	las_cb(skb)->truesize = skb->truesize;
-	las_append(sch, to->flow, skb);
-	while (unlikely(las_over_limit(q) ||
-			(las_over_room(sch) && excess++ < 2))) {
+	while (las_over_limit(q) || (las_over_room(sch) && excess++ < 2)) {
 		last = las_drop_last(sch);
-		if (las_cb(last)->arrival >= first)
+		if ((s32)(las_cb(last)->arrival - first) >= 0)
 			gone++;
 		sf_drop_overlimit(last, to_free);
 	}
-	if (q->memory > q->memory_peak)
-		WRITE_ONCE(q->memory_peak, q->memory);
 	return gone;
 }
 
-/* The same for the segments of a GSO packet; returns how many are left. */
-static noinline unsigned int las_insert_segments(struct sk_buff *skb,
-						 struct Qdisc *sch,
-						 const struct las_place *to,
-						 u64 first,
-						 struct sk_buff **to_free)
+/* It would push out all others and still not fit. */
+static bool las_too_large(const struct las_sched *q, const struct sk_buff *skb)
 {
-	struct sk_buff *segs = sf_gso_segments(skb, sch), *next;
-	struct las_sched *q = qdisc_priv(sch);
-	unsigned int left = 0;
-
-	if (!segs) {
-		qdisc_qstats_drop(sch);
-		sf_drop_overlimit(skb, to_free);
-		return 0;
-	}
-	sf_count(q->gso_split, 1);
-	skb_list_walk_safe(segs, segs, next) {
-		skb_mark_not_on_list(segs);
-		left++;
-		left -= las_insert(segs, sch, to, first, to_free);
-	}
-	consume_skb(skb);
-	return left;
+	return skb->truesize > q->opt.memory_limit;
 }
 
-static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-		       struct sk_buff **to_free)
+static noinline void las_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
+					struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	u32 backlog = sch->qstats.backlog;
-	unsigned int left, before;
-	u32 qlen = sch->q.qlen;
-	u64 first = q->arrivals;
-	int ret, count, bytes;
-	struct las_place to;
 
-	to.class = las_class(skb, sch, &ret);
-	if (unlikely(!to.class)) {
-		if (ret & __NET_XMIT_BYPASS)
-			qdisc_qstats_drop(sch);
-		__qdisc_drop(skb, to_free);
-		return ret;
-	}
-	las_find_flow(q, skb, &to);
+	sf_count(q->drop_memory, 1);
+	qdisc_qstats_drop(sch);
+	sf_drop_overlimit(skb, to_free);
+}
 
-	if (skb_is_gso(skb) && q->opt.split_gso)
-		left = las_insert_segments(skb, sch, &to, first, to_free);
-	else
-		left = 1 - las_insert(skb, sch, &to, first, to_free);
+/*
+ * What enqueue has to return when there were drops, or segments, and there were
+ * @qlen packets of @backlog bytes before. @left packets are left of what came, which
+ * was @len bytes. The parent is about to count what our return value says, one
+ * packet of @len bytes or none: tell it how that differs from what happened.
+ */
+static int las_result(struct Qdisc *sch, u32 qlen, u32 backlog,
+		      unsigned int left, unsigned int len)
+{
+	int count = sch->q.qlen - qlen;
+	int bytes = sch->qstats.backlog - backlog;
+	int ret = NET_XMIT_DROP;
 
-	/*
-	 * The parent is about to count what our return value says, one packet
-	 * of len bytes or none: tell it how that differs from what happened.
-	 */
-	count = sch->q.qlen - qlen;
-	bytes = sch->qstats.backlog - backlog;
-	before = sch->q.qlen - left;
-	ret = NET_XMIT_DROP;
-	if (left && !before && qlen) {
+	if (left && left == sch->q.qlen && qlen) {
 		/*
 		 * The newcomer has replaced all others. Taking them back before
 		 * it is counted would show some ancestor an empty class, which
@@ -629,20 +659,90 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return ret;
 }
 
+/* The same as las_enqueue() from the limits on, for the segments of a GSO packet */
+static noinline int las_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
+					 struct las_place to,
+					 struct sk_buff **to_free)
+{
+	struct sk_buff *segs = sf_gso_segments(skb, sch), *next;
+	struct las_sched *q = qdisc_priv(sch);
+	u32 backlog = sch->qstats.backlog;
+	unsigned int len = qdisc_pkt_len(skb), left = 0;
+	u32 qlen = sch->q.qlen;
+	u32 first = q->arrivals;
+
+	if (!segs) {
+		qdisc_qstats_drop(sch);
+		sf_drop_overlimit(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	sf_count(q->gso_split, 1);
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		if (unlikely(las_too_large(q, segs))) {
+			las_drop_too_large(segs, sch, to_free);
+			continue;
+		}
+		las_insert(segs, sch, to);
+		left += 1 - las_drop_excess(sch, first, to_free);
+		las_note_peak(q);
+	}
+	consume_skb(skb);
+	return las_result(sch, qlen, backlog, left, len);
+}
+
+static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		       struct sk_buff **to_free)
+{
+	struct las_sched *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	struct las_place to;
+	unsigned int gone;
+	int ret;
+
+	to.class = las_class(skb, sch);
+	if (unlikely(to.class <= 0)) {
+		ret = -to.class;
+		if (ret & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		return ret;
+	}
+	las_find_flow(q, skb, &to);
+	if (skb_is_gso(skb) && q->opt.split_gso)
+		return las_enqueue_segments(skb, sch, to, to_free);
+	if (unlikely(las_too_large(q, skb))) {
+		las_drop_too_large(skb, sch, to_free);
+		return NET_XMIT_DROP;
+	}
+
+	las_insert(skb, sch, to);
+	ret = NET_XMIT_SUCCESS;
+	if (unlikely(las_over_limit(q) || las_over_room(sch))) {
+		u32 qlen = sch->q.qlen - 1;
+		u32 backlog = sch->qstats.backlog - len;
+
+		gone = las_drop_excess(sch, q->arrivals - 1, to_free);
+		ret = las_result(sch, qlen, backlog, 1 - gone, len);
+	}
+	las_note_peak(q);
+	return ret;
+}
+
 static struct sk_buff *las_dequeue(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct rb_node *node = rb_first_cached(&q->by_head);
-	struct las_flow *flow;
+	struct sf_queue *queue;
 	struct sk_buff *skb;
+	u64 rank;
 
-	if (!node)
+	if (!q->held)
 		return NULL;
-	flow = las_flow_by_head(node);
-	skb = flow->f.head;
-	if (las_cb(skb)->rank >= LAS_RANK_LONG && flow != &q->overflow)
-		q->virtual_time = las_cb(skb)->rank;
-	las_unlink(sch, flow, skb);
+	queue = las_first(q);
+	skb = las_take_first(sch, queue);
+	rank = las_cb(skb)->rank;
+	if (rank >= LAS_RANK_LONG && likely(!las_is_overflow(q, queue)))
+		q->virtual_time = rank;
 	las_sent(q, qdisc_pkt_len(skb));
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -651,26 +751,17 @@ static struct sk_buff *las_dequeue(struct Qdisc *sch)
 static void las_reset(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_flow *flow;
-	struct rb_node *node;
-	struct sf_flow *f;
+	struct sf_queue *queue;
 
-	while ((node = rb_first_cached(&q->by_head))) {
-		rb_erase_cached(node, &q->by_head);
-		flow = las_flow_by_head(node);
-		/* The record is somebody's again, who has not had what is freed here. */
-		flow->finish = 0;
-		f = &flow->f;
-		rtnl_kfree_skbs(f->head, f->tail);
-		f->head = NULL;
-		f->tail = NULL;
-		f->qlen = 0;
-		f->backlog = 0;
+	while (q->held) {
+		queue = las_first(q);
+		q->held -= queue->qlen;
+		queue->qlen = 0;
+		queue->backlog = 0;
+		rtnl_kfree_skbs(queue->head, queue->tail);
+		las_emptied(q, queue);
 	}
-	q->by_tail = RB_ROOT_CACHED;
-	q->held = 0;
 	WRITE_ONCE(q->memory, 0);
-	WRITE_ONCE(q->flows_queued, 0);
 	las_forget_link(q);
 	sf_table_clear(&q->table);
 }
@@ -870,10 +961,9 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		.log		= LAS_DEFAULT_LOG,
 		.split_gso	= 1,
 	};
+	u32 queues;
 	int err;
 
-	q->by_head = RB_ROOT_CACHED;
-	q->by_tail = RB_ROOT_CACHED;
 	q->virtual_time = LAS_RANK_LONG;
 	if (nla) {
 		err = las_parse(nla, &opt, extack);
@@ -885,7 +975,9 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	if (err)
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
-	return sf_table_init(&q->table, opt.flows, sizeof(struct las_flow));
+	queues = sf_table_queues(opt.flows);
+	return sf_table_init(&q->table, opt.flows) ?:
+	       sf_heap_init(&q->tails, queues);
 }
 
 static void las_destroy(struct Qdisc *sch)
@@ -893,6 +985,7 @@ static void las_destroy(struct Qdisc *sch)
 	struct las_sched *q = qdisc_priv(sch);
 
 	tcf_block_put(q->block);
+	sf_heap_free(&q->tails);
 	sf_table_free(&q->table);
 }
 
@@ -933,7 +1026,8 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.evictions	= READ_ONCE(q->table.evictions),
 		.overflow	= READ_ONCE(q->overflow_packets),
 		.gso_split	= READ_ONCE(q->gso_split),
-		.flows_queued	= READ_ONCE(q->flows_queued),
+		.flows_queued	= sf_table_queued(&q->table) +
+				  !!READ_ONCE(q->table.elsewhere),
 		.records	= READ_ONCE(q->table.used),
 		.memory		= READ_ONCE(q->memory),
 		.memory_peak	= READ_ONCE(q->memory_peak),
@@ -986,14 +1080,15 @@ static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	const struct sf_flow *f = sf_table_at(&q->table,
-					      cl - TC_LAS_CLASS_FLOWS);
+	const struct sf_flow *f = &q->table.flows[cl - TC_LAS_CLASS_FLOWS];
 	struct tc_las_flow_xstats st = { .type = TC_LAS_XSTATS_FLOW };
 	struct gnet_stats_queue qs = { 0 };
 
 	sch_tree_lock(sch);
-	qs.qlen = f->qlen;
-	qs.backlog = f->backlog;
+	if (f->queue) {
+		qs.qlen = q->table.queues[f->queue].qlen;
+		qs.backlog = q->table.queues[f->queue].backlog;
+	}
 	st.attained = f->attained;
 	sch_tree_unlock(sch);
 	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
@@ -1011,7 +1106,7 @@ static void las_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 	if (arg->stop)
 		return;
 	for (i = 0; i < flows; i++) {
-		if (!READ_ONCE(sf_table_at(&q->table, i)->qlen)) {
+		if (!READ_ONCE(q->table.flows[i].queue)) {
 			arg->count++;
 			continue;
 		}

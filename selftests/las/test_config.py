@@ -8,7 +8,7 @@ from las.lib import Gate, flow, refused, run
 DEFAULTS = {
     "limit": 10000,
     "memory_limit": 32 << 20,
-    "flows": 8192,
+    "flows": 4096,
     "idle_ms": 60000,
     "fair": 256 << 10,
     "forgive": 32000,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a flow is, and what becomes of its record."""
 
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -274,6 +275,33 @@ def test_overflow_is_dropped_first(gate: Callable[..., Gate]) -> None:
     assert not d0.send(flow(8).frame(100, 22))
     assert d0.send(flow(0).frame(1000, 10))  # pushes out 21
     assert d0.order() == [*range(8), 10, 20]
+
+
+def test_more_flows_than_queues(gate: Callable[..., Gate]) -> None:
+    """A large table has a queue for half of its flows. The others overflow, in order."""
+    d0 = gate("flows 512 limit 5000")
+    for number in range(400):
+        assert d0.send(flow(number).frame(100, number))
+    shown = d0.show()
+    assert shown["flows_queued"] == 257  # with the overflow queue
+    assert shown["overflow"] == 400 - 256
+    order: list[int] = d0.order(100)
+    sent = {number: [number] for number in range(400)}
+    rng = random.Random(1)
+    for ident in range(400, 2400):
+        number = rng.randrange(400)
+        assert d0.send(flow(number).frame(100, ident))
+        sent[number].append(ident)
+        if ident % 8 == 0:
+            order += d0.order(rng.randrange(10))
+    order += d0.order()
+    assert len(order) == 2400
+    for idents in sent.values():
+        assert [ident for ident in order if ident in idents] == idents
+    before = d0.show()["overflow"]
+    assert d0.send(flow(0).frame(100, 0))
+    shown = d0.show()
+    assert (shown["flows_queued"], shown["overflow"]) == (1, before)
 
 
 @pytest.mark.parametrize("flags", ["S", "SA"])

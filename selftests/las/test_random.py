@@ -103,6 +103,22 @@ def test_many_flows_at_once(gate: Callable[..., Gate]) -> None:
     assert (shown["records"], shown["flows_seen"], shown["evictions"]) == (600, 600, 0)
 
 
+def test_many_flows_overloaded(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"limit 300 flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 300)
+    rng = random.Random(8)
+    flows = [flow(n) for n in range(200)]
+    for _ in range(2500):
+        each = rng.choice(flows)
+        pair.send(each, length_for(rng, each))
+        if pair.sent % 7 == 0:
+            pair.release(rng.randrange(7))
+    pair.compare_statistics()
+    assert pair.model.drop_limit > 800
+    pair.release()
+    assert d0.show()["evictions"] == 0
+
+
 def test_everything(gate: Callable[..., Gate]) -> None:
     """Packets and bundles, both classes, limits and options that change, in 12000 packets."""
     rng = random.Random(7)
