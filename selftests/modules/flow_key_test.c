@@ -96,7 +96,7 @@ static void make_packet(struct sk_buff *skb)
 	u8 proto = protos[below(ARRAY_SIZE(protos))];
 	__be16 ethertype = htons(chance(50) ? ETH_P_IP : ETH_P_IPV6);
 	bool linear_end = chance(10);
-	u32 i, tags = chance(20) ? 1 + below(2) : 0;
+	u32 i, tags = chance(20) ? 1 + below(3) : 0;
 	__be16 *vlan;
 
 	skb_trim(skb, 0);
@@ -104,7 +104,9 @@ static void make_packet(struct sk_buff *skb)
 	skb_reset_mac_header(skb);
 	skb_put_zero(skb, ETH_HLEN);
 	skb_set_network_header(skb, skb->len);
-	skb->protocol = tags ? htons(ETH_P_8021Q) : ethertype;
+	skb->protocol = ethertype;
+	if (tags)
+		skb->protocol = htons(chance(50) ? ETH_P_8021Q : ETH_P_8021AD);
 	*(__be16 *)(skb->data + 12) = skb->protocol;
 	for (i = 0; i < tags; i++) {
 		vlan = skb_put(skb, VLAN_HLEN);
@@ -128,7 +130,7 @@ static void make_packet(struct sk_buff *skb)
 static int __init flow_key_test_init(void)
 {
 	struct sk_buff *skb = alloc_skb(512, GFP_KERNEL);
-	u32 i, direct = 0, wrong = 0;
+	u32 i, direct = 0, tagged = 0, wrong = 0;
 	struct sf_flow_key a, b;
 	bool begins_a, begins_b;
 
@@ -141,6 +143,7 @@ static int __init flow_key_test_init(void)
 		if (!sf_flow_key_direct(skb, &a, &begins_a))
 			continue;
 		direct++;
+		tagged += eth_type_vlan(*(__be16 *)(skb_network_header(skb) - 2));
 		begins_b = sf_flow_key_dissect(skb, &b);
 		if (!memcmp(&a, &b, sizeof(a)) && begins_a == begins_b)
 			continue;
@@ -151,9 +154,10 @@ static int __init flow_key_test_init(void)
 			cond_resched();
 	}
 	kfree_skb(skb);
-	pr_notice("flow_key_test: %u packets, %u read directly, %u wrong\n",
-		  count, direct, wrong);
-	return direct > count / 10 && !wrong ? -EAGAIN : -EINVAL;
+	pr_notice("flow_key_test: %u packets, %u read directly, %u of them tagged, %u wrong\n",
+		  count, direct, tagged, wrong);
+	return direct > count / 10 && tagged > count / 100 && !wrong ? -EAGAIN :
+								      -EINVAL;
 }
 
 static void __exit flow_key_test_exit(void)
