@@ -72,7 +72,6 @@
 #include <linux/rbtree.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
-#include <linux/stringify.h>
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include "compat.h"
@@ -80,6 +79,7 @@
 #include "flow_table.h"
 #include "gso.h"
 #include "las_log.h"
+#include "options.h"
 #include "uapi/pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
@@ -767,16 +767,76 @@ static void las_reset(struct Qdisc *sch)
 }
 
 static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
-	[TCA_LAS_LIMIT]		= { .type = NLA_U32 },
-	[TCA_LAS_MEMORY_LIMIT]	= { .type = NLA_U32 },
-	[TCA_LAS_FLOWS]		= { .type = NLA_U32 },
-	[TCA_LAS_IDLE]		= { .type = NLA_U32 },
-	[TCA_LAS_FAIR]		= { .type = NLA_U32 },
-	[TCA_LAS_FORGIVE]	= { .type = NLA_U32 },
-	[TCA_LAS_LOG]		= { .type = NLA_U32 },
-	[TCA_LAS_SPLIT_GSO]	= { .type = NLA_U32 },
-	[TCA_LAS_BUFFER]	= { .type = NLA_U32 },
-	[TCA_LAS_FORGIVE_SHARE]	= { .type = NLA_U32 },
+	[TCA_LAS_LIMIT ... TCA_LAS_MAX] = { .type = NLA_U32 },
+};
+
+#define LAS_RANGE(what, min, max, unit)					\
+	.refusal = "las: " what __stringify(min) " to " __stringify(max) unit
+
+static const struct sf_option las_options[] = {
+	{
+		.attr	= TCA_LAS_LIMIT,
+		.field	= offsetof(struct las_options, limit),
+		.min	= TC_LAS_LIMIT_MIN,
+		.max	= TC_LAS_LIMIT_MAX,
+		LAS_RANGE("limit must be ", TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX, " packets")
+	}, {
+		.attr	= TCA_LAS_MEMORY_LIMIT,
+		.field	= offsetof(struct las_options, memory_limit),
+		.min	= TC_LAS_MEMORY_MIN,
+		.max	= TC_LAS_MEMORY_MAX,
+		LAS_RANGE("memory_limit must be ", TC_LAS_MEMORY_MIN, TC_LAS_MEMORY_MAX,
+			  " bytes")
+	}, {
+		.attr	= TCA_LAS_FLOWS,
+		.field	= offsetof(struct las_options, flows),
+		.min	= TC_LAS_FLOWS_MIN,
+		.max	= TC_LAS_FLOWS_MAX,
+		.power	= true,
+		LAS_RANGE("flows must be a power of two, ", TC_LAS_FLOWS_MIN,
+			  TC_LAS_FLOWS_MAX, "")
+	}, {
+		.attr	= TCA_LAS_IDLE,
+		.field	= offsetof(struct las_options, idle),
+		.min	= TC_LAS_IDLE_MIN,
+		.max	= TC_LAS_IDLE_MAX,
+		LAS_RANGE("idle must be ", TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX, " ms")
+	}, {
+		.attr	= TCA_LAS_FAIR,
+		.field	= offsetof(struct las_options, fair),
+		.min	= TC_LAS_FAIR_MIN,
+		.max	= TC_LAS_FAIR_MAX,
+		.zero	= true,
+		LAS_RANGE("fair must be 0 or ", TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX, " bytes")
+	}, {
+		.attr	= TCA_LAS_FORGIVE,
+		.field	= offsetof(struct las_options, forgive),
+		.max	= TC_LAS_FORGIVE_MAX,
+		LAS_RANGE("forgive must be ", 0, TC_LAS_FORGIVE_MAX, " bytes per second")
+	}, {
+		.attr	= TCA_LAS_LOG,
+		.field	= offsetof(struct las_options, log),
+		.min	= TC_LAS_LOG_MIN,
+		.max	= TC_LAS_LOG_MAX,
+		.refusal = "las: log must be 0.25 to 4"
+	}, {
+		.attr	= TCA_LAS_SPLIT_GSO,
+		.field	= offsetof(struct las_options, split_gso),
+		.max	= 1,
+		.refusal = "las: split_gso must be 0 or 1"
+	}, {
+		.attr	= TCA_LAS_BUFFER,
+		.field	= offsetof(struct las_options, buffer),
+		.min	= TC_LAS_BUFFER_MIN,
+		.max	= TC_LAS_BUFFER_MAX,
+		.zero	= true,
+		LAS_RANGE("buffer must be 0 or ", TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX, " ms")
+	}, {
+		.attr	= TCA_LAS_FORGIVE_SHARE,
+		.field	= offsetof(struct las_options, share),
+		.max	= TC_LAS_FORGIVE_SHARE_MAX,
+		LAS_RANGE("forgive_share must be ", 0, TC_LAS_FORGIVE_SHARE_MAX, " percent")
+	},
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
@@ -789,121 +849,13 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 	err = nla_parse_nested(tb, TCA_LAS_MAX, nla, las_policy, extack);
 	if (err)
 		return err;
-
-	if (tb[TCA_LAS_LIMIT]) {
-		opt->limit = nla_get_u32(tb[TCA_LAS_LIMIT]);
-		if (opt->limit < TC_LAS_LIMIT_MIN ||
-		    opt->limit > TC_LAS_LIMIT_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_LIMIT],
-					    "las: limit must be " __stringify(TC_LAS_LIMIT_MIN)
-					    " to " __stringify(TC_LAS_LIMIT_MAX) " packets");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_MEMORY_LIMIT]) {
-		opt->memory_limit = nla_get_u32(tb[TCA_LAS_MEMORY_LIMIT]);
-		if (opt->memory_limit < TC_LAS_MEMORY_MIN ||
-		    opt->memory_limit > TC_LAS_MEMORY_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_MEMORY_LIMIT],
-					    "las: memory_limit must be "
-					    __stringify(TC_LAS_MEMORY_MIN) " to "
-					    __stringify(TC_LAS_MEMORY_MAX) " bytes");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_FLOWS]) {
-		opt->flows = nla_get_u32(tb[TCA_LAS_FLOWS]);
-		if (opt->flows < TC_LAS_FLOWS_MIN ||
-		    opt->flows > TC_LAS_FLOWS_MAX ||
-		    !is_power_of_2(opt->flows)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FLOWS],
-					    "las: flows must be a power of two, "
-					    __stringify(TC_LAS_FLOWS_MIN)
-					    " to " __stringify(TC_LAS_FLOWS_MAX));
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_IDLE]) {
-		opt->idle = nla_get_u32(tb[TCA_LAS_IDLE]);
-		if (opt->idle < TC_LAS_IDLE_MIN ||
-		    opt->idle > TC_LAS_IDLE_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_IDLE],
-					    "las: idle must be " __stringify(TC_LAS_IDLE_MIN)
-					    " to " __stringify(TC_LAS_IDLE_MAX) " ms");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_FAIR]) {
-		opt->fair = nla_get_u32(tb[TCA_LAS_FAIR]);
-		if (opt->fair && (opt->fair < TC_LAS_FAIR_MIN ||
-				  opt->fair > TC_LAS_FAIR_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FAIR],
-					    "las: fair must be 0 or "
-					    __stringify(TC_LAS_FAIR_MIN) " to "
-					    __stringify(TC_LAS_FAIR_MAX) " bytes");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_FORGIVE]) {
-		opt->forgive = nla_get_u32(tb[TCA_LAS_FORGIVE]);
-		if (opt->forgive > TC_LAS_FORGIVE_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FORGIVE],
-					    "las: forgive must be 0 to "
-					    __stringify(TC_LAS_FORGIVE_MAX) " bytes per second");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_FORGIVE_SHARE]) {
-		opt->share = nla_get_u32(tb[TCA_LAS_FORGIVE_SHARE]);
-		if (opt->share > TC_LAS_FORGIVE_SHARE_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_FORGIVE_SHARE],
-					    "las: forgive_share must be 0 to "
-					    __stringify(TC_LAS_FORGIVE_SHARE_MAX) " percent");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_LOG]) {
-		opt->log = nla_get_u32(tb[TCA_LAS_LOG]);
-		if (opt->log < TC_LAS_LOG_MIN || opt->log > TC_LAS_LOG_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_LOG],
-					    "las: log must be 0.25 to 4");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_SPLIT_GSO]) {
-		opt->split_gso = nla_get_u32(tb[TCA_LAS_SPLIT_GSO]);
-		if (opt->split_gso > 1) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_SPLIT_GSO],
-					    "las: split_gso must be 0 or 1");
-			return -EINVAL;
-		}
-	}
-	if (tb[TCA_LAS_BUFFER]) {
-		opt->buffer = nla_get_u32(tb[TCA_LAS_BUFFER]);
-		if (opt->buffer && (opt->buffer < TC_LAS_BUFFER_MIN ||
-				    opt->buffer > TC_LAS_BUFFER_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_LAS_BUFFER],
-					    "las: buffer must be 0 or "
-					    __stringify(TC_LAS_BUFFER_MIN) " to "
-					    __stringify(TC_LAS_BUFFER_MAX) " ms");
-			return -EINVAL;
-		}
-	}
-	return 0;
+	return sf_options_parse(las_options, ARRAY_SIZE(las_options), tb, opt,
+				extack);
 }
 
-static void las_apply_options(struct las_sched *q, const struct las_options *opt)
+static void las_apply_options(struct las_sched *q, struct las_options *opt)
 {
-	WRITE_ONCE(q->opt.limit, opt->limit);
-	WRITE_ONCE(q->opt.memory_limit, opt->memory_limit);
-	WRITE_ONCE(q->opt.flows, opt->flows);
-	WRITE_ONCE(q->opt.idle, opt->idle);
-	WRITE_ONCE(q->opt.fair, opt->fair);
-	WRITE_ONCE(q->opt.forgive, opt->forgive);
-	WRITE_ONCE(q->opt.share, opt->share);
-	WRITE_ONCE(q->opt.buffer, opt->buffer);
-	WRITE_ONCE(q->opt.log, opt->log);
-	WRITE_ONCE(q->opt.split_gso, opt->split_gso);
+	sf_options_apply(las_options, ARRAY_SIZE(las_options), &q->opt, opt);
 	q->table.idle = msecs_to_jiffies(opt->idle);
 	q->fair_from = opt->fair ?: LAS_RANK_LONG;
 	q->log_factor = las_log_factor(opt->log);
@@ -992,25 +944,9 @@ static void las_destroy(struct Qdisc *sch)
 static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
 
-	if (!nest)
-		return -EMSGSIZE;
-	if (nla_put_u32(skb, TCA_LAS_LIMIT, READ_ONCE(q->opt.limit)) ||
-	    nla_put_u32(skb, TCA_LAS_MEMORY_LIMIT,
-			READ_ONCE(q->opt.memory_limit)) ||
-	    nla_put_u32(skb, TCA_LAS_FLOWS, READ_ONCE(q->opt.flows)) ||
-	    nla_put_u32(skb, TCA_LAS_IDLE, READ_ONCE(q->opt.idle)) ||
-	    nla_put_u32(skb, TCA_LAS_FAIR, READ_ONCE(q->opt.fair)) ||
-	    nla_put_u32(skb, TCA_LAS_FORGIVE, READ_ONCE(q->opt.forgive)) ||
-	    nla_put_u32(skb, TCA_LAS_LOG, READ_ONCE(q->opt.log)) ||
-	    nla_put_u32(skb, TCA_LAS_SPLIT_GSO, READ_ONCE(q->opt.split_gso)) ||
-	    nla_put_u32(skb, TCA_LAS_BUFFER, READ_ONCE(q->opt.buffer)) ||
-	    nla_put_u32(skb, TCA_LAS_FORGIVE_SHARE, READ_ONCE(q->opt.share))) {
-		nla_nest_cancel(skb, nest);
-		return -EMSGSIZE;
-	}
-	return nla_nest_end(skb, nest);
+	return sf_options_dump(las_options, ARRAY_SIZE(las_options), &q->opt,
+			       skb);
 }
 
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
