@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # All tests that need a running kernel with the modules installed: the shell
-# tests, which speak TAP, then the packet-exact ones. They load modules and
-# rebuild the network, so this is for a virtual machine: `make test`.
+# tests, which speak TAP, then the packet-exact ones, then what all of them have
+# left. They load modules and rebuild the network, so this is for a virtual
+# machine: `make test`.
 
 cd "$(dirname "$0")" || exit 1
 if [ "$(id -u)" -ne 0 ] || [ -z "$SF_MODE" ]; then
@@ -23,11 +24,18 @@ count() { # STATUS PASSED FAILED
 	failed=$((failed + $3))
 }
 
-for script in las/las_*.sh; do
-	echo "== $script"
-	"./$script" 2>&1 | tee "$log"
+tap() { # COMMAND
+	local status
+
+	echo "== $*"
+	"$@" 2>&1 | tee "$log"
 	status=${PIPESTATUS[0]}
 	count "$status" "$(grep -c '^ok ' "$log")" "$(grep -c '^not ok ' "$log")"
+}
+
+./leaks.sh forget
+for script in las/las_*.sh; do
+	tap "./$script"
 done
 
 number() { # WORD in pytest's last line
@@ -40,6 +48,8 @@ PYTHONPATH=. /usr/bin/python3 -m pytest -q --tb=short --color=no --durations=5 \
 	-p no:cacheprovider las 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
+
+tap ./leaks.sh
 
 # Kernel messages may break a line of the console, but not of the data channel.
 echo "$passed passed, $failed failed" | tee /dev/ttyS1

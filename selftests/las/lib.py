@@ -156,8 +156,8 @@ class Device:
             return False
         return True
 
-    def send_bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bool:
-        """Send segments as one GSO packet: `size` bytes of payload in each, `last` in the last."""
+    def bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bytes:
+        """Segments as one GSO packet: `size` bytes of payload in each, `last` in the last."""
         header = len(flow.headers)
         payload = [ident.to_bytes(4, "big").rjust(size, b"\0") for ident in idents]
         payload[-1] = payload[-1][-last:]
@@ -170,10 +170,17 @@ class Device:
             gso_type = GSO_TCPV6
         needs_csum = 1
         vnet = struct.pack("=BBHHHH", needs_csum, gso_type, header, size, header - 20, 16)
-        with self._socket(0, SO_SNDBUFFORCE) as sock:
-            sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        return vnet + frame
+
+    def bundle_socket(self) -> socket.socket:
+        sock = self._socket(0, SO_SNDBUFFORCE)
+        sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        return sock
+
+    def send_bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bool:
+        with self.bundle_socket() as sock:
             try:
-                sock.send(vnet + frame)
+                sock.send(self.bundle(flow, idents, size, last))
             except OSError as error:
                 assert error.errno == 105, error
                 return False

@@ -5,7 +5,7 @@ import argparse
 import sys
 
 from . import initramfs, suite
-from .build import chroot, prepare, versions
+from .build import KERNELS, chroot, prepare, versions
 from .qemu import FAILED, Guest
 from .root import SUITES, VMError, make_root
 
@@ -24,9 +24,10 @@ def _arguments() -> argparse.Namespace:
     for name, text in about.items():
         command = commands.add_parser(name, help=text, description=text)
         if name == "test":
-            command.add_argument("kernels", nargs="+", choices=SUITES, metavar="kernel")
+            command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
             continue
-        command.add_argument("--kernel", choices=SUITES, default="6.1")
+        choices = SUITES if name == "root" else KERNELS
+        command.add_argument("--kernel", choices=choices, default="6.1")
         if name == "chroot":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command ...")
         if name == "run":

@@ -10,27 +10,24 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .root import VMError, in_namespace, kernel_version, locked, logged, make_root, need, packages
+from .debug import make_debug_kernel
+from .root import (
+    DEBUG,
+    SUITES,
+    VMError,
+    in_namespace,
+    kernel_version,
+    locked,
+    logged,
+    make_root,
+    need,
+    on_overlay,
+    packages,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+KERNELS = (*SUITES, "debug")
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
-
-# Everything is bound to plain names first: overlay's options cannot carry every path.
-_SCRIPT = r"""
-set -e
-mount -t tmpfs tmpfs /mnt
-mkdir /mnt/lower /mnt/here /mnt/merged
-mount --bind "$1" /mnt/lower
-mount --bind "$2" /mnt/here
-mount -t overlay overlay -o lowerdir=/mnt/lower,upperdir=/mnt/here/upper,workdir=/mnt/here/work \
-	/mnt/merged
-mount -t proc proc /mnt/merged/proc
-cd /mnt/merged
-shift 2
-exec chroot . /usr/bin/env -i -C /build/shortfirst HOME=/root LC_ALL=C.UTF-8 \
-	PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
-"""
-
 
 _MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
 
@@ -41,6 +38,7 @@ class Built:
     version: str  # the kernel's full version
     root: Path
     home: Path  # build/<kernel> in the checkout
+    layer: Path | None = None  # what lies on the root: a kernel of our own
 
     @property
     def upper(self) -> Path:
@@ -48,8 +46,18 @@ class Built:
         return self.home / "upper"
 
     @property
+    def lower(self) -> list[Path]:
+        """What all of that lies on, the topmost first."""
+        return [self.layer, self.root] if self.layer else [self.root]
+
+    @property
     def vmlinuz(self) -> Path:
-        return self.root / "boot" / f"vmlinuz-{self.version}"
+        return self.lower[0] / "boot" / f"vmlinuz-{self.version}"
+
+    @property
+    def modules(self) -> Path:
+        """The kernel's own modules."""
+        return self.lower[0] / "usr/lib/modules" / self.version
 
 
 def sources() -> list[str]:
@@ -75,8 +83,8 @@ def _feeds_make(name: str) -> bool:
     return path.suffix not in (".md", ".py") and path.parts[0] != ".ci"
 
 
-def _digest(root: Path, names: list[str]) -> str:
-    state = hashlib.sha256((str(root) + _SCRIPT + _MAKE).encode())
+def _digest(lower: list[Path], names: list[str]) -> str:
+    state = hashlib.sha256((" ".join(map(str, lower)) + _MAKE).encode())
     for name in names:
         path = CHECKOUT / name
         data = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
@@ -85,7 +93,7 @@ def _digest(root: Path, names: list[str]) -> str:
     return state.hexdigest()
 
 
-def _overlay(root: Path, home: Path, names: list[str], command: list[str]) -> list[str]:
+def _overlay(lower: list[Path], home: Path, names: list[str], command: list[str]) -> list[str]:
     """Put the named sources into a new overlay in `home`; the command line to use there."""
     for part in ("upper", "work"):
         shutil.rmtree(home / part, ignore_errors=True)
@@ -94,23 +102,33 @@ def _overlay(root: Path, home: Path, names: list[str], command: list[str]) -> li
         target = home / "upper" / INSIDE / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(CHECKOUT / name, target, follow_symlinks=False)
-    return ["sh", "-c", _SCRIPT, "overlay", str(root), str(home), *command]
+    return on_overlay(lower, home, ["env", "-C", f"/{INSIDE}", *command])
+
+
+def _base(kernel: str) -> Built:
+    """What to build the tree for and on."""
+    home = CHECKOUT / "build" / kernel
+    root = make_root(DEBUG if kernel == "debug" else kernel)
+    if kernel != "debug":
+        return Built(kernel, kernel_version(root), root, home)
+    layer = make_debug_kernel(root)
+    return Built(kernel, kernel_version(layer), root, home, layer)
 
 
 def prepare(kernel: str) -> Built:
     """Make the root, build the tree and install it there; fast if nothing has changed."""
-    root = make_root(kernel)
-    built = Built(kernel, kernel_version(root), root, CHECKOUT / "build" / kernel)
+    built = _base(kernel)
     stamp = built.home / "stamp"
     with locked(built.home / "lock"):
         names = [name for name in sources() if _feeds_make(name)]
-        digest = _digest(root, names)
+        digest = _digest(built.lower, names)
         if stamp.is_file() and stamp.read_text() == digest:
             return built
         print(f"building for {built.version} ...", file=sys.stderr)
         stamp.unlink(missing_ok=True)
         make = ["sh", "-c", _MAKE, "make", f"KDIR=/lib/modules/{built.version}/build"]
-        logged("the build", _overlay(root, built.home, names, make), built.home / "build.log")
+        command = _overlay(built.lower, built.home, names, make)
+        logged("the build", command, built.home / "build.log")
         if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
             raise VMError(f"make install and depmod put nothing in /lib/modules/{built.version}")
         stamp.write_text(digest)
@@ -119,17 +137,18 @@ def prepare(kernel: str) -> Built:
 
 def chroot(kernel: str, command: list[str]) -> int:
     """Run a command in the root, in a fresh copy of the checkout; `KDIR` is set for make."""
-    root = make_root(kernel)
-    home = CHECKOUT / "build" / kernel / "chroot"
-    kdir = f"KDIR=/lib/modules/{kernel_version(root)}/build"
+    built = _base(kernel)
+    home = built.home / "chroot"
+    kdir = f"KDIR=/lib/modules/{built.version}/build"
     with locked(home.with_name("chroot.lock")):
-        return in_namespace(_overlay(root, home, sources(), ["env", kdir, *command]))
+        return in_namespace(_overlay(built.lower, home, sources(), ["env", kdir, *command]))
 
 
 def versions(built: Built) -> dict[str, str]:
     """Versions of everything a result may depend on."""
     installed = packages(built.root)
-    names = [f"linux-image-{built.version}", "iproute2", "libc6"]
+    image = f"linux-image-{kernel_version(built.root)}"  # of the debug kernel's source, too
+    names = [image, "iproute2", "libc6"]
     names += [name for name in installed if re.fullmatch(r"gcc-\d+", name)]
     result = {name: installed[name]["Version"] for name in names}
     shown = subprocess.run(

@@ -11,7 +11,7 @@ _TROUBLE = re.compile(
     + r"""(?:
     (?:[\w-]+(?:\s\w+)?:\s)*(?:                 # "watchdog: ", "rcu: ", "NMI watchdog: "
         Kernel\ panic\ -\ not\ syncing
-      | BUG:\s | kernel\ BUG\ at\s | WARNING:\s | UBSAN:\s
+      | BUG:\s | BUG\s\S+\s\( | kernel\ BUG\ at\s | WARNING:\s | UBSAN:\s
       | Oops(?:\s-\s[\w\ ]+)?:\s
       | INFO:\ (?:task\s.*\sblocked\ for\ more\ than\s | .*\bdetected\ (?:expedited\ )?stall
                | trying\ to\ register\ non-static\ key)
@@ -19,6 +19,7 @@ _TROUBLE = re.compile(
       | Out\ of\ memory:\ Killed\ process\s
       | unregister_netdevice:\ waiting\ for\s
       | \d+\ new\ suspected\ memory\ leaks
+      | .*\b(?:ODEBUG|leak\ detector)\ disabled # what cannot check any more
     )
     | .*:\ [0-9a-f]{4}\ \[\#\d+\]               # any other exception, "divide error: 0000 [#1]"
     | ------------\[\ cut\ here\ \]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
-from .root import VMError, locked, need, packages
+from .root import VMError, kernel_version, locked, need, packages
 
 # What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
 DEFAULT_MODULES = (
@@ -128,8 +128,9 @@ def _foreign(root: Path) -> set[str]:
     return lists[False] - lists[True]
 
 
-def _base(root: Path, version: str) -> Path:
+def _base(root: Path) -> Path:
     """The archive of the root as functional guests see it; kept beside the root."""
+    version = kernel_version(root)
     recipe = Path(__file__).read_text()
     path = root.parent / f"base-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.cpio"
     with locked(root.parent / "base.lock"):
@@ -173,17 +174,15 @@ def module_name(path: str) -> str:
 def _modules_dir(built: Built) -> Path:
     """Where modules.dep is: installing the tree's modules has written a new one."""
     installed = built.upper / "usr/lib/modules" / built.version
-    stock = built.root / "usr/lib/modules" / built.version
-    return installed if (installed / "modules.dep").exists() else stock
+    return installed if (installed / "modules.dep").exists() else built.modules
 
 
 def load_list(built: Built, modules: list[str] | None) -> list[str]:
     """Files below /lib/modules/VERSION to load, in order: those named (None: the default ones
     that exist) and all our own, each after what it needs."""
-    directory = _modules_dir(built)
-    dependencies = module_dependencies(directory)
+    dependencies = module_dependencies(_modules_dir(built))
     by_name = {module_name(path): path for path in dependencies}
-    builtin = (built.root / "usr/lib/modules" / built.version / "modules.builtin").read_text()
+    builtin = (built.modules / "modules.builtin").read_text()
     have = {module_name(path) for path in builtin.split()}
     order: dict[str, None] = {}
     for name in DEFAULT_MODULES if modules is None else modules:
@@ -284,9 +283,8 @@ def _unpacked_name(module: str) -> str:
 
 def _unpacked(built: Built, module: str) -> Node:
     """A module as busybox's insmod wants it."""
-    below = Path("usr/lib/modules") / built.version / module
-    found = built.upper / below
-    data = (found if found.exists() else built.root / below).read_bytes()
+    found = built.upper / "usr/lib/modules" / built.version / module
+    data = (found if found.exists() else built.modules / module).read_bytes()
     kind = module.rsplit(".", 1)[1]
     if kind == "xz":
         data = lzma.decompress(data)
@@ -328,7 +326,7 @@ def make(
         wanted = re.compile(r"lab/[^.]*(\.sh|\.ko)?")
         tree.update(_tests(built, lambda name: bool(wanted.fullmatch(name))))
     else:
-        base = _base(built.root, built.version)
+        base = _base(built.root)
         with open(base, "rb") as archive:
             while piece := archive.read(1 << 20):
                 out.write(piece)

@@ -168,7 +168,8 @@ class Guest:
             # Beside the run: the linker would split a path of its own at blanks and colons
             shutil.copy(self.built.upper / INSIDE / _LOCKSTEP, self.directory)
         else:
-            accel = [*accelerator(self.built), "-smp", "2", "-m", "1G"]
+            memory = "2G" if self.built.layer else "1G"  # of the debug kernel a part is KASAN's
+            accel = [*accelerator(self.built), "-smp", "2", "-m", memory]
             append = f"{append} {_PATIENT}"
         return [*_command(accel, self.built.vmlinuz, append), *serial], config["token"]
 

@@ -22,6 +22,11 @@ _PACKAGES = (
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
     " libnl-3-dev libnl-route-3-dev pkg-config sparse"
 ).split()
+# What the debug kernel is built with (debug.py), in the root of 7.2. All of the source is kept there
+# too, so that both kernels are of the same version even when the archive has moved on.
+DEBUG = "7.2"
+_BUILD_KERNEL = ["bc", "bison", "flex", "libelf-dev"]
+SOURCE_KEPT = "usr/src/linux-source.tar.xz"
 # No documentation and no initrd (the hook that makes one is left out): nobody reads or boots them.
 _LEFT_OUT = [
     "/usr/share/doc/*",
@@ -40,7 +45,29 @@ mkdir /opt/linux
 tar -C /opt/linux --strip-components=1 --wildcards -xJf source/usr/src/linux-source-*.tar.xz \\
 	'*/tools/testing/selftests/tc-testing' '*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \\
 	'*/scripts/const_structs.checkpatch'
-rm -r source linux-source-*.deb
+{keep}rm -r source linux-source-*.deb
+"""
+# Everything is bound to plain names first: overlay's options cannot carry every path. The arguments
+# are upper's and work's directory, the lower ones from the top, "--" and the command.
+_ON_OVERLAY = r"""
+set -e
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/here /mnt/merged
+mount --bind "$1" /mnt/here
+shift
+lower=
+while [ "$1" != -- ]; do
+	mkdir "/mnt/$#"
+	mount --bind "$1" "/mnt/$#"
+	lower=$lower${lower:+:}/mnt/$#
+	shift
+done
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=/mnt/here/upper,workdir=/mnt/here/work" \
+	/mnt/merged
+mount -t proc proc /mnt/merged/proc
+cd /mnt/merged
+shift
+exec chroot . /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
 _NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 
@@ -90,6 +117,13 @@ def in_namespace(command: list[str], out: IO[bytes] | None = None) -> int:
         process.wait()
 
 
+def on_overlay(lower: list[Path], home: Path, command: list[str]) -> list[str]:
+    """The command line to run a command in `lower`, the topmost first; changes go to `home`."""
+    for part in ("upper", "work"):
+        (home / part).mkdir(parents=True, exist_ok=True)
+    return ["sh", "-c", _ON_OVERLAY, "overlay", str(home), *map(str, lower), "--", *command]
+
+
 def logged(what: str, command: list[str], log: Path) -> None:
     """Run a command as above; its output goes to `log`, and the end of it is shown on failure."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -105,10 +139,13 @@ def make_root(kernel: str) -> Path:
     if kernel not in SUITES:
         raise VMError(f"no kernel {kernel!r}: choose one of {', '.join(SUITES)}")
     suite = SUITES[kernel]
-    command = ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(_PACKAGES)]
+    debug = kernel == DEBUG
+    included = ",".join(_PACKAGES + (_BUILD_KERNEL if debug else []))
+    command = ["mmdebstrap", "--variant=minbase", "--include=" + included]
     command += [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
     command += _EXTRA.get(suite, [])
-    get_source = shlex.quote(_GET_SOURCE.format(kernel=kernel))
+    keep = f"mv source/usr/src/linux-source-*.tar.xz /{SOURCE_KEPT}\n" if debug else ""
+    get_source = shlex.quote(_GET_SOURCE.format(kernel=kernel, keep=keep))
     command += [f'--customize-hook=chroot "$1" sh -c {get_source}']
     mirror = os.environ.get("SHORTFIRST_MIRROR")
     recipe = hashlib.sha256("\0".join([suite, *command]).encode()).hexdigest()[:12]

@@ -43,6 +43,14 @@ TROUBLE = """\
 [   12.000001] Out of memory: Killed process 312 (python3) total-vm:700000kB
 [   12.000001] unregister_netdevice: waiting for veth0 to become free. Usage count = 3
 [   12.000001] kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
+[   12.000001] WARNING: lock held when returning to user space!
+[   12.000001] WARNING: held lock freed!
+[   12.000001] BUG kmalloc-64 (Tainted: G           O       ): Right Redzone overwritten
+[   12.000001] BUG: KASAN: vmalloc-out-of-bounds in sf_table_get+0x2f/0x90 [sch_las]
+[   12.000001] BUG: using __this_cpu_add() in preemptible [00000000] code: tc/311
+[   12.000001] BUG: MAX_LOCKDEP_CHAINS too low!
+[   12.000001] ODEBUG: Out of memory. ODEBUG disabled
+[   12.000001] kmemleak: Kernel memory leak detector disabled
 half a line of the job's[   12.000001] WARNING: CPU: 1 PID: 9 at kernel/softirq.c:1 x+0x1/0x2
 """.splitlines()
 
@@ -59,6 +67,8 @@ Kernel panic - not syncing: nor does this come from the kernel
 [   12.000001] mtrr: your CPUs had inconsistent fixed MTRR settings
 [   12.000001] debug: BUG_ON is compiled in
 [   12.000001] rcu: INFO: rcu_preempt is fine
+[   12.000001] kmemleak: Kernel memory leak detector initialized (mem pool available: 39000)
+[   12.000001] FAULT_INJECTION: forcing a failure.
 [   12.000001] htb: netem qdisc 2: is non-work-conserving?
 [   12.000001] sch_las: INFO: no tasks blocked
 [   12.000001] netlink: 'tc': attribute type 3 has an invalid length.

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Each single allocation of a request fails in turn: a clean error, and nothing half made.
+
+/proc/self/fail-nth makes the n-th allocation of this process fail, by kmalloc or of pages, and tells
+by 0 that it has. So the requests are made here rather than by tc, and netlink is spoken by hand. That
+nothing was leaked is seen by selftests/leaks.sh, at the end of all tests.
+"""
+
+import errno
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterator
+
+import pytest
+from las.lib import Device, Gate, flow, run
+
+NEWQDISC, GETQDISC, NEWTFILTER = 36, 38, 44
+GETTCLASS, GETTFILTER = 42, 46
+ERROR, DONE = 2, 3
+REQUEST, ACK, DUMP, REPLACE, EXCL, CREATE = 1, 4, 0x300, 0x100, 0x200, 0x400
+ROOT = 0xFFFFFFFF
+KIND, OPTIONS = 1, 2  # TCA_*
+NESTED = 0x8000
+CLASSID = 1  # TCA_MATCHALL_*
+LIMIT, FLOWS = 1, 3  # TCA_LAS_*
+# All that a change can change, each other than by default: LIMIT, MEMORY_LIMIT, IDLE, FAIR, FORGIVE,
+# LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
+ALL = {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50}
+MOST = 2000  # allocations; the largest table takes some hundred
+
+State = list[tuple[int, bytes]]
+FAULTS = "/sys/kernel/debug"
+
+
+
+
+def attribute(number: int, data: bytes) -> bytes:
+    length = 4 + len(data)
+    return struct.pack("=HH", length, number) + data + bytes(-length % 4)
+
+
+def options(values: dict[int, int]) -> bytes:
+    """TCA_OPTIONS of 32-bit attributes"""
+    nest = b"".join(attribute(number, struct.pack("=I", n)) for number, n in values.items())
+    return attribute(OPTIONS | NESTED, nest)
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    found = {}
+    while data:
+        length, number = struct.unpack_from("=HH", data)
+        found[number & 0x3FFF] = data[4:length]
+        data = data[length + 3 & ~3 :]
+    return found
+
+
+class Netlink:
+    """Requests about the qdiscs of a device"""
+
+    def __init__(self, device: str) -> None:
+        self.index = socket.if_nametoindex(device)
+        self.fail_nth = os.open("/proc/self/fail-nth", os.O_RDWR)
+        self.connect()
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self.sock.bind((0, 0))
+        self.sock.settimeout(10)
+
+    def close(self) -> None:
+        self.sock.close()
+        os.close(self.fail_nth)
+
+    def message(
+        self, kind: int, flags: int, handle: int = 0, parent: int = 0, info: int = 0, more: bytes = b""
+    ) -> bytes:
+        body = struct.pack("=BxHiIII", 0, 0, self.index, handle, parent, info) + more
+        return struct.pack("=IHHII", 16 + len(body), kind, flags | REQUEST, 1, 0) + body
+
+    def new(self, kind: str, flags: int, handle: int, parent: int, more: bytes = b"") -> bytes:
+        named = attribute(KIND, kind.encode() + b"\0") + more
+        return self.message(NEWQDISC, flags | ACK, handle, parent, 0, named)
+
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        """Type and content of what comes until the end"""
+        while True:
+            data = self.sock.recv(1 << 20)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                yield kind, data[16:length]
+                data = data[length + 3 & ~3 :]
+                if kind in (ERROR, DONE):
+                    return
+
+    def ask(self, request: bytes) -> State:
+        """Send a request and take its answer."""
+        self.sock.send(request)
+        found = []
+        for kind, data in self.answers():
+            if kind in (ERROR, DONE):
+                error = -struct.unpack_from("=i", data)[0]
+                if error:
+                    raise OSError(error, os.strerror(error))
+            else:
+                found.append((kind, data))
+        return found
+
+    def dump(self, kind: int, parent: int = 0) -> State:
+        # The numbers of another device's classes and filters do not matter.
+        answers = self.ask(self.message(kind, DUMP, parent=parent))
+        return [(k, d) for k, d in answers if struct.unpack_from("=4xi", d)[0] == self.index]
+
+    def state(self) -> State:
+        """All that is there, but for statistics"""
+        found = []
+        for kind, data in self.dump(GETQDISC):
+            told = attributes(data[20:])
+            kept = b"".join(attribute(n, told[n]) for n in (KIND, OPTIONS) if n in told)
+            found.append((kind, data[:16] + kept))  # without tcm_info, which counts references
+        return found + self.dump(GETTFILTER, 0x100000)
+
+    def failing(self, nth: int, step: Callable[[], object]) -> tuple[bool, int]:
+        """Do something with an allocation failing: has one failed, and the error number."""
+        error = 0
+        os.write(self.fail_nth, b"%d" % nth)
+        try:
+            step()
+        except OSError as e:
+            error = e.errno or 0
+        injected = os.pread(self.fail_nth, 16, 0).strip() == b"0"
+        os.write(self.fail_nth, b"0")
+        if error:  # what else there is to read, of a dump, say
+            self.sock.close()
+            self.connect()
+        return injected, error
+
+
+def module_users() -> int:
+    with open("/sys/module/sch_las/refcnt") as file:
+        return int(file.read())
+
+
+def each_fails(
+    netlink: Netlink,
+    step: Callable[[], object],
+    restore: Callable[[], object],
+    alive: Callable[[], object],
+) -> None:
+    """Let each allocation of a step fail, until all are through; `restore` undoes a step."""
+    before, users = netlink.state(), module_users()
+    step()
+    after = netlink.state()
+    restore()
+    assert netlink.state() == before and module_users() == users
+    failed = through = 0
+    for nth in range(1, MOST):
+        injected, error = netlink.failing(nth, step)
+        now = netlink.state()
+        what = f"allocation {nth}, {os.strerror(error)}"
+        if not injected:
+            assert (error, now) == (0, after), what
+            break
+        # ENOBUFS: it was the answer that had no memory, so that all may be done.
+        assert error in (0, errno.ENOMEM, errno.ENOBUFS), what
+        assert now == before if error == errno.ENOMEM else now in (before, after), what
+        assert now == after or error, what
+        failed += bool(error)
+        through += not error
+        alive()
+        if now != before:
+            restore()
+            assert netlink.state() == before, what
+        elif after != before:
+            assert module_users() == users, what
+    else:
+        raise AssertionError(f"still not through after {MOST} allocations")
+    alive()
+    restore()
+    assert netlink.state() == before and module_users() == users
+    print(f"{nth - 1} allocations: {failed} errors, {through} got by without")
+    assert failed
+
+
+@pytest.fixture(autouse=True)
+def faults() -> None:
+    if not os.path.isdir(f"{FAULTS}/failslab"):
+        assert not os.uname().release.endswith("-debug"), "the debug kernel can make no faults"
+        pytest.skip("only the debug kernel lets allocations fail")
+    # Also those that may wait, those of user pages and single pages; and say nothing of it.
+    for name, value in [
+        ("failslab/ignore-gfp-wait", "N"),
+        ("failslab/verbose", "0"),
+        ("fail_page_alloc/ignore-gfp-wait", "N"),
+        ("fail_page_alloc/ignore-gfp-highmem", "N"),
+        ("fail_page_alloc/min-order", "0"),
+        ("fail_page_alloc/verbose", "0"),
+    ]:
+        with open(f"{FAULTS}/{name}", "w") as file:
+            file.write(value)
+
+
+@pytest.fixture
+def device() -> Iterator[Device]:
+    made = Device()
+    yield made
+    run("tc qdisc replace dev d0 root handle ffff: pfifo")  # for close() to delete
+    made.close()
+
+
+@pytest.fixture
+def netlink(device: Device) -> Iterator[Netlink]:
+    made = Netlink(device.dev)
+    yield made
+    made.close()
+
+
+# What is there before, as tc commands, and where las goes
+PLACES = {
+    "root": ([], ROOT),
+    "htb": (
+        [
+            "qdisc replace dev d0 root handle 1: htb default 1",
+            "class add dev d0 parent 1: classid 1:1 htb rate 10gbit",
+        ],
+        0x10001,
+    ),
+    "prio": (["qdisc replace dev d0 root handle 1: prio"], 0x10001),
+}
+
+
+def passes(device: Device) -> None:
+    device.frames()
+    assert device.send(flow(0).frame(100, 1))
+    assert len(device.frames()) == 1
+
+
+@pytest.mark.parametrize("flows", [0, 8, 1024, 65536])
+@pytest.mark.parametrize("place", PLACES)
+def test_add(device: Device, netlink: Netlink, place: str, flows: int) -> None:
+    """Of 8 flows the tables are small, of 65536 they are vmalloc's."""
+    if place != "root" and flows > 8:
+        pytest.skip("only the place is different")
+    commands, parent = PLACES[place]
+    for command in commands:
+        run(f"tc {command}")
+    more = options({FLOWS: flows}) if flows else b""
+    request = netlink.new("las", CREATE | EXCL, 0x100000, parent, more)
+    where = "root" if parent == ROOT else "parent 1:1"
+    each_fails(
+        netlink,
+        lambda: netlink.ask(request),
+        lambda: run(f"tc qdisc del dev d0 {where}"),
+        lambda: passes(device),
+    )
+
+
+@pytest.mark.parametrize("there", ["pfifo", "las"])
+def test_replace(device: Device, netlink: Netlink, there: str) -> None:
+    run(f"tc qdisc replace dev d0 root handle 20: {there}")
+    device.send(flow(0).frame(100, 1))
+    each_fails(
+        netlink,
+        lambda: netlink.ask(netlink.new("las", CREATE | REPLACE, 0x100000, ROOT, options(ALL))),
+        lambda: run(f"tc qdisc replace dev d0 root handle 20: {there}"),
+        lambda: passes(device),
+    )
+
+
+@pytest.fixture
+def held(gate: Callable[..., Gate]) -> Gate:
+    """A las that holds 20 packets of 10 flows, and one that was peeked at"""
+    d0 = gate()
+    for ident in range(20):
+        d0.send(flow(ident % 10).frame(500, ident))
+    d0.command("park 1")
+    return d0
+
+
+@pytest.fixture
+def below(held: Gate) -> Iterator[Netlink]:
+    made = Netlink(held.dev)
+    yield made
+    made.close()
+
+
+def test_change(held: Gate, below: Netlink) -> None:
+    """A change that drops packets"""
+    was = {1: 10000, 2: 32 << 20, 4: 60000, 5: 0, 6: 0, 7: 500, 8: 1, 9: 0, 10: 0}
+
+    def put_back() -> None:
+        below.ask(below.new("las", 0, 0x100000, 0x10001, options(was)))
+        for ident in range(21 - held.state()["qlen"]):
+            held.send(flow(ident % 10).frame(500, ident))
+
+    put_back()
+    each_fails(
+        below,
+        lambda: below.ask(below.new("las", 0, 0x100000, 0x10001, options(ALL))),
+        put_back,
+        lambda: held.send(flow(20).frame(100, 30)) and held.state(),
+    )
+
+
+@pytest.mark.parametrize("kind", [GETQDISC, GETTCLASS])
+def test_dump(held: Gate, below: Netlink, kind: int) -> None:
+    """Statistics of the qdisc, or one class for each of the ten flows"""
+    parent = 0 if kind == GETQDISC else 0x100000
+    whole = len(below.dump(kind, parent))
+    assert whole == (2 if kind == GETQDISC else 11)
+    each_fails(below, lambda: below.dump(kind, parent), lambda: None, held.state)
+
+
+def test_filter(held: Gate, below: Netlink) -> None:
+    """A filter that names the priority class"""
+    more = attribute(KIND, b"matchall\0") + options({CLASSID: 0x100002})
+    priority_and_all = 1 << 16 | socket.htons(3)
+    request = below.message(
+        NEWTFILTER, CREATE | EXCL | ACK, 0, 0x100000, priority_and_all, more
+    )
+    each_fails(
+        below,
+        lambda: below.ask(request),
+        lambda: run("tc filter del dev d0 parent 10:"),
+        held.state,
+    )
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_gso(held: Gate, below: Netlink, number: int) -> None:
+    """A packet that cannot be split is dropped; the gate sees that the counts agree."""
+    bundle = held.bundle(flow(number), [40, 41, 42], 1000, 300)
+    with held.bundle_socket() as sock:
+        for nth in range(1, MOST):
+            injected, error = below.failing(nth, lambda: sock.send(bundle))
+            held.state()
+            if not injected:
+                break
+            assert error in (0, errno.ENOMEM, errno.ENOBUFS), os.strerror(error)
+    assert 3 < nth < MOST
+    assert held.order()[-3:] == [40, 41, 42]
