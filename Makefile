@@ -8,7 +8,7 @@
 # make bench               what a packet costs in las and in others
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
-#                          unless told which
+#                          and the debug one (KERNEL=debug) unless told which
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
@@ -20,6 +20,7 @@ SEED	?= 1
 # For one virtual machine, and for one each
 one	= $(or $(firstword $(KERNEL)),6.1)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
+tested	= $(or $(KERNEL),$(each) debug)
 
 KINDS	:= las
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
@@ -88,10 +89,10 @@ bench-check: setup
 	$(PYTHON) lab/bench.py --check
 
 test: setup
-	$(PYTHON) -m vm test $(each)
+	$(PYTHON) -m vm test $(tested)
 
 check: setup
-	selftests/check $(each)
+	selftests/check $(filter-out debug,$(each))
 
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)

@@ -19,14 +19,14 @@ if [ ! -e $KMEMLEAK ] && [[ $(uname -r) != *-debug ]]; then
 fi
 
 unload() {
-	local module rest
+	local module
 
-	while read -r module rest; do
+	# The last loaded is the first listed
+	for module in $(cut -d ' ' -f 1 /proc/modules); do
 		rmmod "$module" || return
-	done </proc/modules
-	rest=$(cat /proc/modules)
-	echo "$rest"
-	[ -z "$rest" ]
+	done
+	cat /proc/modules
+	[ -z "$(cat /proc/modules)" ]
 }
 
 # What is younger than 5 s is not reported, and a pointer that is just being

@@ -44,7 +44,7 @@ number() { # WORD in pytest's last line
 
 echo "== packet-exact tests"
 [ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
-PYTHONPATH=. /usr/bin/python3 -m pytest -q --tb=short --color=no --durations=5 \
+PYTHONPATH=. /usr/bin/python3 -m pytest -q -rs --tb=short --color=no --durations=5 \
 	-p no:cacheprovider las 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each single allocation of a request fails in turn: a clean error, and nothing half made.
+"""Memory is short at any point of a request: a clean error, and nothing half made.
 
-/proc/self/fail-nth makes the n-th allocation of this process fail, by kmalloc or of pages, and tells
-by 0 that it has. So the requests are made here rather than by tc, and netlink is spoken by hand. That
-nothing was leaked is seen by selftests/leaks.sh, at the end of all tests.
+Faults can be told to hit this process only. So the requests are made here rather than by tc, and
+netlink is spoken by hand. That nothing was leaked is seen by selftests/leaks.sh, after all tests.
 """
 
 import errno
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import pytest
 from las.lib import Device, Gate, flow, run
 
-NEWQDISC, GETQDISC, NEWTFILTER = 36, 38, 44
-GETTCLASS, GETTFILTER = 42, 46
+NEWQDISC, DELQDISC, GETQDISC = 36, 37, 38
+GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 42, 44, 45, 46
 ERROR, DONE = 2, 3
 REQUEST, ACK, DUMP, REPLACE, EXCL, CREATE = 1, 4, 0x300, 0x100, 0x200, 0x400
 ROOT = 0xFFFFFFFF
@@ -24,15 +24,66 @@ KIND, OPTIONS = 1, 2  # TCA_*
 NESTED = 0x8000
 CLASSID = 1  # TCA_MATCHALL_*
 LIMIT, FLOWS = 1, 3  # TCA_LAS_*
-# All that a change can change, each other than by default: LIMIT, MEMORY_LIMIT, IDLE, FAIR, FORGIVE,
-# LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
+# All that a change can change, each other than by default: LIMIT, MEMORY_LIMIT, IDLE, FAIR,
+# FORGIVE, LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
 ALL = {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50}
-MOST = 2000  # allocations; the largest table takes some hundred
+DEBUG = "/sys/kernel/debug"
 
 State = list[tuple[int, bytes]]
-FAULTS = "/sys/kernel/debug"
 
 
+def write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+class Faults(Protocol):
+    """A way to let allocations of this process fail: the numbers to try, and what they are."""
+
+    name: str
+    numbers: Iterable[int]
+
+    def begin(self, number: int) -> None: ...
+
+    def end(self) -> bool:
+        """Has any failed?"""
+        ...
+
+
+class Nth:
+    """The n-th allocation fails, by kmalloc or of pages."""
+
+    name = "allocation"
+    numbers = range(1, 1000)
+
+    def __init__(self) -> None:
+        self.file = os.open("/proc/self/fail-nth", os.O_RDWR)
+
+    def begin(self, number: int) -> None:
+        os.write(self.file, b"%d" % number)
+
+    def end(self) -> bool:
+        done = os.pread(self.file, 16, 0).strip() == b"0"
+        os.write(self.file, b"0")
+        return done
+
+
+class NoPages:
+    """After so many pages there are no more, so that kvmalloc fails, too."""
+
+    name = "pages"
+    numbers = [0, 1, 2, 3] + [round(4 * 1.4**n) for n in range(30)]
+    TIMES = 1 << 30
+
+    def begin(self, number: int) -> None:
+        write(f"{DEBUG}/fail_page_alloc/times", str(self.TIMES))
+        write(f"{DEBUG}/fail_page_alloc/space", str(number))
+        write("/proc/self/make-it-fail", "1")
+
+    def end(self) -> bool:
+        write("/proc/self/make-it-fail", "0")
+        with open(f"{DEBUG}/fail_page_alloc/times") as file:
+            return int(file.read(), 0) != self.TIMES
 
 
 def attribute(number: int, data: bytes) -> bytes:
@@ -60,7 +111,6 @@ class Netlink:
 
     def __init__(self, device: str) -> None:
         self.index = socket.if_nametoindex(device)
-        self.fail_nth = os.open("/proc/self/fail-nth", os.O_RDWR)
         self.connect()
 
     def connect(self) -> None:
@@ -68,12 +118,14 @@ class Netlink:
         self.sock.bind((0, 0))
         self.sock.settimeout(10)
 
-    def close(self) -> None:
-        self.sock.close()
-        os.close(self.fail_nth)
-
     def message(
-        self, kind: int, flags: int, handle: int = 0, parent: int = 0, info: int = 0, more: bytes = b""
+        self,
+        kind: int,
+        flags: int,
+        handle: int = 0,
+        parent: int = 0,
+        info: int = 0,
+        more: bytes = b"",
     ) -> bytes:
         body = struct.pack("=BxHiIII", 0, 0, self.index, handle, parent, info) + more
         return struct.pack("=IHHII", 16 + len(body), kind, flags | REQUEST, 1, 0) + body
@@ -120,17 +172,16 @@ class Netlink:
             found.append((kind, data[:16] + kept))  # without tcm_info, which counts references
         return found + self.dump(GETTFILTER, 0x100000)
 
-    def failing(self, nth: int, step: Callable[[], object]) -> tuple[bool, int]:
-        """Do something with an allocation failing: has one failed, and the error number."""
+    def failing(self, faults: Faults, number: int, step: Callable[[], object]) -> tuple[bool, int]:
+        """Do something while memory is short: has it been, and the error number."""
         error = 0
-        os.write(self.fail_nth, b"%d" % nth)
+        faults.begin(number)
         try:
             step()
         except OSError as e:
-            error = e.errno or 0
-        injected = os.pread(self.fail_nth, 16, 0).strip() == b"0"
-        os.write(self.fail_nth, b"0")
-        if error:  # what else there is to read, of a dump, say
+            error = e.errno or -1
+        injected = faults.end()
+        if error:  # there may be more to read, of a dump, say
             self.sock.close()
             self.connect()
         return injected, error
@@ -146,18 +197,20 @@ def each_fails(
     step: Callable[[], object],
     restore: Callable[[], object],
     alive: Callable[[], object],
+    faults: Faults | None = None,
 ) -> None:
-    """Let each allocation of a step fail, until all are through; `restore` undoes a step."""
+    """Let a step fail at each point, until it is through; `restore` undoes it."""
+    faults = faults or Nth()
     before, users = netlink.state(), module_users()
     step()
     after = netlink.state()
     restore()
     assert netlink.state() == before and module_users() == users
     failed = through = 0
-    for nth in range(1, MOST):
-        injected, error = netlink.failing(nth, step)
+    for number in faults.numbers:
+        injected, error = netlink.failing(faults, number, step)
         now = netlink.state()
-        what = f"allocation {nth}, {os.strerror(error)}"
+        what = f"{faults.name} {number}, {os.strerror(error)}"
         if not injected:
             assert (error, now) == (0, after), what
             break
@@ -174,30 +227,32 @@ def each_fails(
         elif after != before:
             assert module_users() == users, what
     else:
-        raise AssertionError(f"still not through after {MOST} allocations")
+        raise AssertionError("still not through")
     alive()
     restore()
     assert netlink.state() == before and module_users() == users
-    print(f"{nth - 1} allocations: {failed} errors, {through} got by without")
+    print(f"up to {faults.name} {number}: {failed} errors, {through} got by without")
     assert failed
 
 
 @pytest.fixture(autouse=True)
 def faults() -> None:
-    if not os.path.isdir(f"{FAULTS}/failslab"):
+    if not os.path.isdir(f"{DEBUG}/failslab"):
         assert not os.uname().release.endswith("-debug"), "the debug kernel can make no faults"
         pytest.skip("only the debug kernel lets allocations fail")
-    # Also those that may wait, those of user pages and single pages; and say nothing of it.
+    # Also those that may wait, and single pages; and say nothing of it. Without pages for user
+    # space this process could not go on at all.
     for name, value in [
         ("failslab/ignore-gfp-wait", "N"),
         ("failslab/verbose", "0"),
         ("fail_page_alloc/ignore-gfp-wait", "N"),
-        ("fail_page_alloc/ignore-gfp-highmem", "N"),
+        ("fail_page_alloc/ignore-gfp-highmem", "Y"),
         ("fail_page_alloc/min-order", "0"),
         ("fail_page_alloc/verbose", "0"),
+        ("fail_page_alloc/task-filter", "Y"),
+        ("fail_page_alloc/probability", "100"),
     ]:
-        with open(f"{FAULTS}/{name}", "w") as file:
-            file.write(value)
+        write(f"{DEBUG}/{name}", value)
 
 
 @pytest.fixture
@@ -212,7 +267,7 @@ def device() -> Iterator[Device]:
 def netlink(device: Device) -> Iterator[Netlink]:
     made = Netlink(device.dev)
     yield made
-    made.close()
+    made.sock.close()
 
 
 # What is there before, as tc commands, and where las goes
@@ -235,34 +290,45 @@ def passes(device: Device) -> None:
     assert len(device.frames()) == 1
 
 
-@pytest.mark.parametrize("flows", [0, 8, 1024, 65536])
-@pytest.mark.parametrize("place", PLACES)
-def test_add(device: Device, netlink: Netlink, place: str, flows: int) -> None:
-    """Of 8 flows the tables are small, of 65536 they are vmalloc's."""
-    if place != "root" and flows > 8:
-        pytest.skip("only the place is different")
+def add(device: Device, netlink: Netlink, place: str, flows: int, faults: Faults) -> None:
     commands, parent = PLACES[place]
     for command in commands:
         run(f"tc {command}")
     more = options({FLOWS: flows}) if flows else b""
-    request = netlink.new("las", CREATE | EXCL, 0x100000, parent, more)
-    where = "root" if parent == ROOT else "parent 1:1"
+    new = netlink.new("las", CREATE | EXCL, 0x100000, parent, more)
+    gone = netlink.message(DELQDISC, ACK, 0x100000, parent)
     each_fails(
         netlink,
-        lambda: netlink.ask(request),
-        lambda: run(f"tc qdisc del dev d0 {where}"),
+        lambda: netlink.ask(new),
+        lambda: netlink.ask(gone),
         lambda: passes(device),
+        faults,
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "flows"), [("root", 0), ("root", 1024), ("root", 65536), ("htb", 8), ("prio", 8)]
+)
+def test_add(device: Device, netlink: Netlink, place: str, flows: int) -> None:
+    """Of 8 flows the tables are small, of 65536 they are vmalloc's."""
+    add(device, netlink, place, flows, Nth())
+
+
+@pytest.mark.parametrize("flows", [0, 1024, 65536])
+def test_no_pages(device: Device, netlink: Netlink, flows: int) -> None:
+    add(device, netlink, "root", flows, NoPages())
 
 
 @pytest.mark.parametrize("there", ["pfifo", "las"])
 def test_replace(device: Device, netlink: Netlink, there: str) -> None:
     run(f"tc qdisc replace dev d0 root handle 20: {there}")
     device.send(flow(0).frame(100, 1))
+    new = netlink.new("las", CREATE | REPLACE, 0x100000, ROOT, options(ALL))
+    old = netlink.new(there, CREATE | REPLACE, 0x200000, ROOT)
     each_fails(
         netlink,
-        lambda: netlink.ask(netlink.new("las", CREATE | REPLACE, 0x100000, ROOT, options(ALL))),
-        lambda: run(f"tc qdisc replace dev d0 root handle 20: {there}"),
+        lambda: netlink.ask(new),
+        lambda: netlink.ask(old),
         lambda: passes(device),
     )
 
@@ -281,7 +347,7 @@ def held(gate: Callable[..., Gate]) -> Gate:
 def below(held: Gate) -> Iterator[Netlink]:
     made = Netlink(held.dev)
     yield made
-    made.close()
+    made.sock.close()
 
 
 def test_change(held: Gate, below: Netlink) -> None:
@@ -307,7 +373,7 @@ def test_dump(held: Gate, below: Netlink, kind: int) -> None:
     """Statistics of the qdisc, or one class for each of the ten flows"""
     parent = 0 if kind == GETQDISC else 0x100000
     whole = len(below.dump(kind, parent))
-    assert whole == (2 if kind == GETQDISC else 11)
+    assert whole == (2 if kind == GETQDISC else 10)
     each_fails(below, lambda: below.dump(kind, parent), lambda: None, held.state)
 
 
@@ -315,27 +381,22 @@ def test_filter(held: Gate, below: Netlink) -> None:
     """A filter that names the priority class"""
     more = attribute(KIND, b"matchall\0") + options({CLASSID: 0x100002})
     priority_and_all = 1 << 16 | socket.htons(3)
-    request = below.message(
-        NEWTFILTER, CREATE | EXCL | ACK, 0, 0x100000, priority_and_all, more
-    )
-    each_fails(
-        below,
-        lambda: below.ask(request),
-        lambda: run("tc filter del dev d0 parent 10:"),
-        held.state,
-    )
+    new = below.message(NEWTFILTER, CREATE | EXCL | ACK, 0, 0x100000, priority_and_all, more)
+    gone = below.message(DELTFILTER, ACK, 0, 0x100000)
+    each_fails(below, lambda: below.ask(new), lambda: below.ask(gone), held.state)
 
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_gso(held: Gate, below: Netlink, number: int) -> None:
     """A packet that cannot be split is dropped; the gate sees that the counts agree."""
     bundle = held.bundle(flow(number), [40, 41, 42], 1000, 300)
+    faults = Nth()
     with held.bundle_socket() as sock:
-        for nth in range(1, MOST):
-            injected, error = below.failing(nth, lambda: sock.send(bundle))
+        for number in faults.numbers:
+            injected, error = below.failing(faults, number, lambda: sock.send(bundle))
             held.state()
             if not injected:
                 break
             assert error in (0, errno.ENOMEM, errno.ENOBUFS), os.strerror(error)
-    assert 3 < nth < MOST
+    assert number > 3 and not injected
     assert held.order()[-3:] == [40, 41, 42]

@@ -9,33 +9,48 @@ import threading
 import time
 from pathlib import Path
 
-from .root import SOURCE_KEPT, VMError, cache_dir, kernel_version, locked, logged, on_overlay
-from .root import packages
+from .root import (
+    SOURCE_KEPT,
+    VMError,
+    cache_dir,
+    kernel_version,
+    locked,
+    logged,
+    on_overlay,
+    packages,
+)
 
 _CONFIG = Path(__file__).with_name("debug.config")
 _TREE = "usr/src/linux-debug"
-# What nobody compiles stays in the archive: most of it is other machines' and graphic cards'.
 _UNPACK = f"""set -e
 [ ! -e /{_TREE}.unpacked ] || exit 0
 rm -rf /{_TREE}
 mkdir /{_TREE}
-tar -C /{_TREE} --strip-components=1 --exclude='*/arch/[a-wyz]*/*' \\
-	--exclude='*/Documentation/*/*' --exclude='*/drivers/gpu/*.[ch]' -xJf /{SOURCE_KEPT}
+tar -C /{_TREE} --strip-components=1 -xJf /{SOURCE_KEPT}
 touch /{_TREE}.unpacked
 """
 _CONFIGURE = f"cd /{_TREE} && KCONFIG_ALLCONFIG=../debug.config make -s allnoconfig"
 _MAKE = f'cd /{_TREE} && nice make -j"$(nproc)" bzImage modules'
-# Of the tree what modules are built with. `modules_install` also names the modules built in.
+# Also makes the lists of what is built in. Of the tree remains what modules are built with.
 _INSTALL = f"""set -e
 cd /{_TREE}
 make -s modules_install
+rm /{_TREE}.unpacked
 mkdir -p /boot
 cp arch/x86/boot/bzImage "/boot/vmlinuz-$(make -s kernelrelease)"
-find . -name '*.[coSa]' ! -path './scripts/*' ! -path './tools/*' -delete
-rm -rf drivers/*/ vmlinux*
+mkdir kept
+mv .config Kbuild Makefile Module.symvers include scripts kept
+mkdir kept/arch kept/tools
+mv arch/Kconfig arch/x86 kept/arch
+mv tools/objtool tools/include kept/tools
+cd ..
+mv linux-debug/kept kept
+rm -rf linux-debug
+mv kept linux-debug
+find linux-debug/arch -name '*.[coSa]' -delete
 """
 _OBJECT = re.compile(rb"^  (?:AS|CC|HOSTCC) ", re.MULTILINE)
-_OBJECTS = 1600  # that there are, or so
+_OBJECTS = 1100  # that there are, or so
 _REPORT = 60  # seconds between two lines about how far it is
 
 

@@ -22,8 +22,8 @@ _PACKAGES = (
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
     " libnl-3-dev libnl-route-3-dev pkg-config sparse"
 ).split()
-# What the debug kernel is built with (debug.py), in the root of 7.2. All of the source is kept there
-# too, so that both kernels are of the same version even when the archive has moved on.
+# What the debug kernel is built with (debug.py), in the root of 7.2. All of the source is kept
+# there too, so that both kernels are of the same version even when the archive has moved on.
 DEBUG = "7.2"
 _BUILD_KERNEL = ["bc", "bison", "flex", "libelf-dev"]
 SOURCE_KEPT = "usr/src/linux-source.tar.xz"

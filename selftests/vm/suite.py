@@ -17,6 +17,7 @@ from .root import VMError
 
 HOST_TESTS = ["selftests/vm", "selftests/host", "lab"]
 TIMEOUT = 1800  # seconds for one kernel, which takes some minutes if it has a processor
+TIMEOUT_DEBUG = 3600
 SILENCE = 400  # the longest test takes a tenth of it
 
 
@@ -62,7 +63,7 @@ def _guest(kernel: str, prefix: str) -> Outcome:
             mode="functional",
             name="test",
             job=str(CHECKOUT / "selftests/run.sh"),
-            timeout=TIMEOUT,
+            timeout=TIMEOUT_DEBUG if kernel == "debug" else TIMEOUT,
             silence=SILENCE,
         )
         result = guest.run(lambda line: print(f"{prefix}{line}\n", end="", flush=True))
@@ -79,7 +80,7 @@ def run(kernels: Sequence[str]) -> int:
     outcomes = [_host()]
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-    for kernel in kernels:
+    for kernel in sorted(kernels, key=lambda kernel: kernel != "debug"):  # which takes longest
         waiting.put(kernel)
 
     def work() -> None:

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0
+from vm.debug import missing
+
+WANTED = """\
+# a comment, with CONFIG_NET=y
+CONFIG_KASAN=y
+CONFIG_NR_CPUS=4
+
+CONFIG_LOCALVERSION="-debug"
+"""
+
+
+def test_all_there() -> None:
+    assert missing(WANTED, "CONFIG_NET=y\n" + WANTED) == []
+
+
+def test_missing() -> None:
+    config = '# CONFIG_KASAN is not set\nCONFIG_NR_CPUS=40\nCONFIG_LOCALVERSION="-debug"\n'
+    assert missing(WANTED, config) == ["CONFIG_KASAN=y", "CONFIG_NR_CPUS=4"]
