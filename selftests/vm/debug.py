@@ -30,7 +30,8 @@ tar -C /{_TREE} --strip-components=1 -xJf /{SOURCE_KEPT}
 touch /{_TREE}.unpacked
 """
 _CONFIGURE = f"cd /{_TREE} && KCONFIG_ALLCONFIG=../debug.config make -s allnoconfig"
-_MAKE = f'cd /{_TREE} && nice make -j"$(nproc)" bzImage modules'
+# What an interrupted make has left in /tmp would keep the next from running jobs side by side.
+_MAKE = f'rm -f /tmp/GMfifo*; cd /{_TREE} && nice make -j"$(nproc)" bzImage modules'
 # Also makes the lists of what is built in. Of the tree remains what modules are built with.
 _INSTALL = f"""set -e
 cd /{_TREE}
