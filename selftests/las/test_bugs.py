@@ -132,7 +132,7 @@ def test_class_is_not_put_to_sleep(device: Device, parent: str) -> None:
     out between: a class that was put to sleep twice, or with packets, would never be emptied.
     """
     rng = random.Random(parent)
-    run("tc qdisc add dev d0 root handle 1: tbf rate 4mbit burst 1600 limit 1mb")
+    run("tc qdisc add dev d0 root handle 1: tbf rate 1mbit burst 1600 limit 1mb")
     run(f"tc qdisc add dev d0 parent 1:1 handle 2: {parent} {'bands 2' if parent == 'ets' else ''}")
     for minor in (1, 2):
         if CLASSES[parent]:

@@ -46,3 +46,12 @@ net_down() {
 		ip netns del $ns 2>/dev/null
 	done
 }
+
+# What is not too much for senders in here, a rate or a number of bytes: on the
+# debug kernel, which is slower by far, the second
+fillable() { # NUMBER NUMBER-ON-DEBUG
+	case $(uname -r) in
+	*-debug) echo "$2" ;;
+	*) echo "$1" ;;
+	esac
+}

@@ -14,6 +14,7 @@
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include "compat.h"
@@ -136,6 +137,7 @@ static int __init flow_key_test_init(void)
 
 	if (!skb)
 		return -ENOMEM;
+	skb->dev = init_net.loopback_dev;	/* the dissector wants a net */
 	prandom_seed_state(&rnd, seed);
 	for (i = 0; i < count; i++) {
 		make_packet(skb);
