@@ -116,6 +116,7 @@ class Device:
 
     dev = "d0"
     queues = 1
+    kind = "las"
 
     def __init__(self) -> None:
         if not os.path.isdir(f"/sys/class/net/{self.dev}"):
@@ -209,13 +210,16 @@ class Device:
             time.sleep(0.01)
         assert self.unfreed() == 0, "packets were leaked"
 
-    def show(self, kind: str = "las") -> dict[str, Any]:
+    def show(self, kind: str | None = None) -> dict[str, Any]:
         shown = json.loads(run(f"tc -s -j qdisc show dev {self.dev}"))
-        return next(qdisc for qdisc in shown if qdisc["kind"] == kind)
+        return next(qdisc for qdisc in shown if qdisc["kind"] == (kind or self.kind))
 
 
 class Gate(Device):
     """d0 --- gate 1: --- 1:1 --- las 10:"""
+
+    kind = "las"
+    base = "las plain"  # as published unless told otherwise
 
     def __init__(self, options: str | None = "", stab: str = "") -> None:
         """None: leave it the child it begins with."""
@@ -254,12 +258,12 @@ class Gate(Device):
         return [identity(frame) for frame in self.release(count)]
 
     def renew(self, options: str = "") -> None:
-        """Start again with a las that knows nothing; it is as published unless told otherwise."""
+        """Start again with a qdisc that knows nothing."""
         run(f"tc qdisc replace dev {self.dev} parent 1:1 handle 20: pfifo")
-        run(f"tc qdisc replace dev {self.dev} parent 1:1 handle 10: las plain {options}")
+        run(f"tc qdisc replace dev {self.dev} parent 1:1 handle 10: {self.base} {options}")
 
     def change(self, options: str) -> None:
-        run(f"tc qdisc change dev {self.dev} parent 1:1 handle 10: las {options}")
+        run(f"tc qdisc change dev {self.dev} parent 1:1 handle 10: {self.kind} {options}")
 
     def same_flow(self, a: Flow, b: Flow) -> bool:
         """Do these share a record? Both have to be new to the qdisc."""
