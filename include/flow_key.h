@@ -3,10 +3,10 @@
  * The identity of a flow: addresses, ports and protocol.
  *
  * IPv4 addresses are followed by zeros, and the EtherType keeps the two families
- * apart. Packets without ports (ICMP, all
- * fragments of a datagram) are one flow per protocol and pair of addresses,
- * packets that are not IP one flow per EtherType. In a tunnel that the flow
- * dissector can look into, the inner flow counts and the tunnel does not.
+ * apart. Packets without ports (ICMP, all fragments of a datagram) are one flow per
+ * protocol and pair of addresses, packets that are not IP one flow per EtherType. In
+ * a tunnel that the flow dissector can look into, the inner flow counts and the
+ * tunnel does not.
  */
 #ifndef _SF_FLOW_KEY_H
 #define _SF_FLOW_KEY_H
@@ -270,8 +270,7 @@ static inline u64 sf_nh(const u32 *words, const u32 *secret)
  * differ have the same hash, or the same first bits of one, with a probability
  * of no more than 3 / 2^32, or 3 / 2^bits, whoever chose them without the secret. The
  * shift in between spreads flows that differ in one word only, such as a port, which
- * NH leaves at equal distances.
- * hsiphash() takes a hundred instructions more.
+ * NH leaves at equal distances. hsiphash() takes a hundred instructions more.
  *
  * Return: the hash; where few bits are wanted, take the first.
  */

@@ -94,7 +94,7 @@ def parse(
     name: str, data: str, cases: list[Case] = CASES
 ) -> tuple[dict[str, Cost], dict[int, int]]:
     """The costs by case, and the bytes by flows that have passed."""
-    costs, memory = {}, {}
+    costs = {}
     memory_lines = re.findall(r"^memory flows=(\d+) bytes=(-?\d+)$", data, re.MULTILINE)
     memory = {int(flows): int(size) for flows, size in memory_lines}
     for part in re.split(r"^case ", data, flags=re.MULTILINE)[1:]:

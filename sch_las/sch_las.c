@@ -206,6 +206,7 @@ static bool las_head_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct sf_queue *x = las_queue_of(a), *y = las_queue_of(b);
 
+	/* sf_before() would read both packets to compare the ranks of queues */
 	if (x->rank != y->rank)
 		return x->rank < y->rank;
 	return (s32)(las_cb(x->head)->arrival - las_cb(y->head)->arrival) < 0;

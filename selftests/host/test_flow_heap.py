@@ -3,29 +3,16 @@
 
 import ctypes
 import random
-import subprocess
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-HERE = Path(__file__).parent
 U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    path = tmp_path_factory.mktemp("flow_heap")
-    (path / "linux").mkdir()
-    for name in ("mm.h", "slab.h", "types.h"):
-        (path / "linux" / name).touch()
-    built = path / "flow_heap.so"
-    subprocess.run(
-        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
-        + ["-fno-sanitize-recover", "-fPIC", "-shared", f"-I{path}"]
-        + ["-o", built, HERE / "flow_heap.c"],
-        check=True,
-    )
-    found = ctypes.CDLL(str(built))
+def library(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+    found = shared_library("flow_heap", ["mm.h", "slab.h", "types.h"])
     found.make.argtypes, found.make.restype = [U32], ctypes.c_void_p
     found.destroy.argtypes = [ctypes.c_void_p]
     found.root.argtypes, found.root.restype = [ctypes.c_void_p], ctypes.c_int32

@@ -3,26 +3,14 @@
 
 import ctypes
 import random
-import subprocess
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-HERE = Path(__file__).parent
-
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    path = tmp_path_factory.mktemp("flow_tags")
-    (path / "linux").mkdir()
-    (path / "linux/types.h").touch()
-    built = path / "flow_tags.so"
-    subprocess.run(
-        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-        + [f"-I{path}", "-o", built, HERE / "flow_tags.c"],
-        check=True,
-    )
-    found = ctypes.CDLL(str(built))
+def library(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+    found = shared_library("flow_tags", ["types.h"])
     found.tag_of.argtypes, found.tag_of.restype = [ctypes.c_uint32], ctypes.c_uint8
     found.match.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
     found.match.restype = ctypes.c_uint64

@@ -4,14 +4,11 @@
 import ctypes
 import math
 import random
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from las.model import log_rank
 
-HERE = Path(__file__).parent
 UNIT = 1500  # bytes
 THOUSANDTHS = [250, 300, 333, 500, 750, 1000, 1500, 2000, 3000, 4000]  # K
 
@@ -33,23 +30,12 @@ def exact(x: int, k: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
-    path = tmp_path_factory.mktemp("log_rank")
-    (path / "linux").mkdir()
-    for name in ("bitops.h", "types.h"):
-        (path / "linux" / name).touch()
-    built = path / "log_rank.so"
-    subprocess.run(
-        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
-        + ["-fno-sanitize-recover", "-fPIC", "-shared", f"-I{path}"]
-        + ["-o", built, HERE / "log_rank.c"],
-        check=True,
-    )
-    found = ctypes.CDLL(str(built))
+def library(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+    found = shared_library("log_rank", ["bitops.h", "types.h"])
     found.rank.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
     found.falls.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32]
     found.rank.restype = found.falls.restype = ctypes.c_uint64
-    yield found
+    return found
 
 
 @pytest.mark.parametrize("k", THOUSANDTHS)

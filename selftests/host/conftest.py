@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
+    """Build NAME.c of this directory, a header of the kernel as a library of user space.
+
+    The kernel headers it includes are named, and are empty: what is used of them is in NAME.c.
+    """
+
+    def build(name: str, headers: list[str]) -> ctypes.CDLL:
+        path = tmp_path_factory.mktemp(name)
+        (path / "linux").mkdir()
+        for header in headers:
+            (path / "linux" / header).touch()
+        built = path / f"{name}.so"
+        subprocess.run(
+            ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
+            + ["-fno-sanitize-recover", "-fPIC", "-shared", f"-I{path}"]
+            + ["-o", built, HERE / f"{name}.c"],
+            check=True,
+        )
+        return ctypes.CDLL(str(built))
+
+    return build
