@@ -24,6 +24,11 @@ count() { # STATUS PASSED FAILED
 	failed=$((failed + $3))
 }
 
+# tell WHERE SCRIPT: on the data channel, which tests failed, as sed -n finds them
+tell() {
+	sed -n "$2" "$log" | head -n 30 | sed "s|^|failure: $1: |" >/dev/ttyS1
+}
+
 tap() { # COMMAND
 	local status
 
@@ -31,6 +36,7 @@ tap() { # COMMAND
 	"$@" 2>&1 | tee "$log"
 	status=${PIPESTATUS[0]}
 	count "$status" "$(grep -c '^ok ' "$log")" "$(grep -c '^not ok ' "$log")"
+	tell "$*" '/^not ok /,/^ok /{/^ok /!p}'
 }
 
 ./leaks.sh forget
@@ -44,10 +50,11 @@ number() { # WORD in pytest's last line
 
 echo "== packet-exact tests"
 [ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
-PYTHONPATH=. /usr/bin/python3 -m pytest -q -rs --tb=short --color=no --durations=5 \
+PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
 	-p no:cacheprovider las 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
+tell pytest '/^\(FAILED\|ERROR\) /p'
 
 tap ./leaks.sh
 

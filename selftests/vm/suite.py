@@ -28,10 +28,12 @@ class Outcome:
     failed: int
     seconds: float
     error: str = ""
+    which: tuple[str, ...] = ()  # failed, as far as the guest told
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
-        return f"{text}, {self.error}" if self.error else text
+        text = f"{text}, {self.error}" if self.error else text
+        return "\n".join([text, *(f"    {line}" for line in self.which)])
 
 
 def judge(where: str, said: str, status: int, error: str, seconds: float) -> Outcome:
@@ -44,7 +46,8 @@ def judge(where: str, said: str, status: int, error: str, seconds: float) -> Out
         error = "no results"
     elif not error and status and not failed:
         error = f"exit status {status}"
-    return Outcome(where, passed, failed + bool(error), seconds, error)
+    which = re.findall(r"^(?:failure: |(?=FAILED |ERROR ))(.*)$", said, re.MULTILINE)
+    return Outcome(where, passed, failed + bool(error), seconds, error, tuple(which))
 
 
 def _host() -> Outcome:

@@ -23,3 +23,16 @@ def test_judge(said: str, status: int, passed: int, failed: int) -> None:
 def test_trouble_in_the_guest_is_a_failure() -> None:
     outcome = judge("6.1", "9 passed, 0 failed\n", 125, "kernel trouble: BUG", 1)
     assert str(outcome) == "6.1: 9 passed, 1 failed, 1 s, kernel trouble: BUG"
+
+
+def test_the_end_names_what_failed() -> None:
+    said = "failure: las/las_tcp.sh: not ok 3 ECN\nfailure: pytest: FAILED las/x.py::y\n"
+    said += "1 passed, 2 failed\n"
+    outcome = judge("6.1", said, 1, "", 1)
+    assert str(outcome).splitlines() == [
+        "6.1: 1 passed, 2 failed, 1 s",
+        "    las/las_tcp.sh: not ok 3 ECN",
+        "    pytest: FAILED las/x.py::y",
+    ]
+    said = "F\n=== short test summary info ===\nFAILED lab/x.py::y - assert 0\n1 failed in 1.00s\n"
+    assert str(judge("host", said, 1, "", 1)).endswith("\n    FAILED lab/x.py::y - assert 0")
