@@ -5,6 +5,7 @@ Faults can be told to hit this process only. So the requests are made here rathe
 netlink is spoken by hand. That nothing was leaked is seen by selftests/leaks.sh, after all tests.
 """
 
+import ctypes
 import errno
 import os
 import socket
@@ -28,6 +29,7 @@ LIMIT, FLOWS = 1, 3  # TCA_LAS_*
 # FORGIVE, LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
 ALL = {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50}
 DEBUG = "/sys/kernel/debug"
+MCL_CURRENT, MCL_FUTURE = 1, 2
 
 State = list[tuple[int, bytes]]
 
@@ -240,13 +242,15 @@ def faults() -> None:
     if not os.path.isdir(f"{DEBUG}/failslab"):
         assert not os.uname().release.endswith("-debug"), "the debug kernel can make no faults"
         pytest.skip("only the debug kernel lets allocations fail")
-    # Also those that may wait, and single pages; and say nothing of it. Without pages for user
-    # space this process could not go on at all.
+    run("modprobe sch_las")  # that it is loaded meanwhile is not what is looked at
+    # This process goes on with the pages it has, since it gets none itself.
+    assert ctypes.CDLL(None, use_errno=True).mlockall(MCL_CURRENT | MCL_FUTURE) == 0
+    # Also those that may wait, vmalloc's and single pages; and say nothing of it
     for name, value in [
         ("failslab/ignore-gfp-wait", "N"),
         ("failslab/verbose", "0"),
         ("fail_page_alloc/ignore-gfp-wait", "N"),
-        ("fail_page_alloc/ignore-gfp-highmem", "Y"),
+        ("fail_page_alloc/ignore-gfp-highmem", "N"),
         ("fail_page_alloc/min-order", "0"),
         ("fail_page_alloc/verbose", "0"),
         ("fail_page_alloc/task-filter", "Y"),
