@@ -159,20 +159,30 @@ unload() {
 	rmmod sch_las && [ ! -d /sys/module/sch_las ]
 }
 
+floods() {
+	local host
+
+	for host in 10.0.2.1 fd00:2::1; do
+		ip netns exec snd ./tcp_transfer.py flood $host 9 &
+		floods+=($!)
+	done
+}
+
 load=()
-trap 'kill "${load[@]}" 2>/dev/null; net_down' EXIT
+floods=()
+trap 'kill "${load[@]}" "${floods[@]}" 2>/dev/null; net_down' EXIT
 net_up
 ip netns exec rcv ./tcp_transfer.py serve $PORT &
 load+=($!)
 for host in 10.0.2.1 fd00:2::1; do
-	ip netns exec snd ./tcp_transfer.py flood $host 9 &
-	load+=($!)
 	(while ip netns exec snd ./tcp_transfer.py send $host $PORT 500000 2; do :; done) \
 		>/dev/null 2>&1 &
 	load+=($!)
 done
 (while t -s qdisc show dev r1 && t -s class show dev r1; do sleep 0.1; done) >/dev/null 2>&1 &
 load+=($!)
+
+floods
 
 check "load: shaper" shaper
 check "load: the queue overflows" within 60 leaf_was_busy
@@ -182,10 +192,13 @@ for phase in kinds las_to_las changes delete_and_add link_down_and_up delete_cla
 done
 sysctl -qw net.core.default_qdisc="$default"
 check "setup again" shaper
+# Floods of which each flow is slow rank before it, and need not leave it anything
+kill "${floods[@]}"
 check "TCP still passes" transfer
+floods
 check "delete the namespace under load" namespace
-kill "${load[@]}" 2>/dev/null
-wait "${load[@]}" 2>/dev/null
+kill "${load[@]}" "${floods[@]}" 2>/dev/null
+wait "${load[@]}" "${floods[@]}" 2>/dev/null
 net_down
 check "unload the module" within 20 unload
 finish
