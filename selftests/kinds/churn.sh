@@ -162,14 +162,22 @@ unload() {
 	rmmod "sch_$kind" && [ ! -d "/sys/module/sch_$kind" ]
 }
 
+floods() {
+	local host
+
+	for host in 10.0.2.1 fd00:2::1; do
+		ip netns exec snd ../lib/tcp_transfer.py flood $host 9 &
+		floods+=($!)
+	done
+}
+
 load=()
-trap 'kill "${load[@]}" 2>/dev/null; net_down' EXIT
+floods=()
+trap 'kill "${load[@]}" "${floods[@]}" 2>/dev/null; net_down' EXIT
 net_up
 ip netns exec rcv ../lib/tcp_transfer.py serve $PORT &
 load+=($!)
 for host in 10.0.2.1 fd00:2::1; do
-	ip netns exec snd ../lib/tcp_transfer.py flood $host 9 &
-	load+=($!)
 	(while ip netns exec snd ../lib/tcp_transfer.py send $host $PORT 500000 2; do :; done) \
 		>/dev/null 2>&1 &
 	load+=($!)
@@ -177,6 +185,7 @@ done
 (while t -s qdisc show dev r1 && t -s class show dev r1; do sleep 0.1; done) >/dev/null 2>&1 &
 load+=($!)
 
+floods
 check "load: shaper" shaper
 check "load: the queue overflows" within 60 leaf_was_busy
 for phase in kinds itself changes delete_and_add link_down_and_up delete_classes roots default_qdisc; do
@@ -185,10 +194,13 @@ for phase in kinds itself changes delete_and_add link_down_and_up delete_classes
 done
 sysctl -qw net.core.default_qdisc="$default"
 check "setup again" shaper
+# Floods of which each flow is slow rank before it, and need not leave it anything
+kill "${floods[@]}"
 check "TCP still passes" transfer
+floods
 check "delete the namespace under load" namespace
-kill "${load[@]}" 2>/dev/null
-wait "${load[@]}" 2>/dev/null
+kill "${load[@]}" "${floods[@]}" 2>/dev/null
+wait "${load[@]}" "${floods[@]}" 2>/dev/null
 net_down
 check "unload the module" within 20 unload
 finish
