@@ -159,9 +159,10 @@ unload() {
 	rmmod sch_las && [ ! -d /sys/module/sch_las ]
 }
 
-floods() {
+flood() {
 	local host
 
+	floods=()
 	for host in 10.0.2.1 fd00:2::1; do
 		ip netns exec snd ./tcp_transfer.py flood $host 9 &
 		floods+=($!)
@@ -181,8 +182,7 @@ for host in 10.0.2.1 fd00:2::1; do
 done
 (while t -s qdisc show dev r1 && t -s class show dev r1; do sleep 0.1; done) >/dev/null 2>&1 &
 load+=($!)
-
-floods
+flood
 
 check "load: shaper" shaper
 check "load: the queue overflows" within 60 leaf_was_busy
@@ -195,7 +195,7 @@ check "setup again" shaper
 # Floods of which each flow is slow rank before it, and need not leave it anything
 kill "${floods[@]}"
 check "TCP still passes" transfer
-floods
+flood
 check "delete the namespace under load" namespace
 kill "${load[@]}" "${floods[@]}" 2>/dev/null
 wait "${load[@]}" "${floods[@]}" 2>/dev/null

@@ -244,7 +244,7 @@ def faults() -> None:
         pytest.skip("only the debug kernel lets allocations fail")
     run("modprobe sch_las")  # that it is loaded meanwhile is not what is looked at
     # This process goes on with the pages it has, since it gets none itself.
-    assert ctypes.CDLL(None, use_errno=True).mlockall(MCL_CURRENT | MCL_FUTURE) == 0
+    assert ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE) == 0
     # Also those that may wait, vmalloc's and single pages; and say nothing of it
     for name, value in [
         ("failslab/ignore-gfp-wait", "N"),
