@@ -36,9 +36,8 @@ struct sf_heap {
 static inline bool sf_before(u64 rank, u32 arrival, u64 other_rank,
 			     u32 other_arrival)
 {
-	if (rank != other_rank)
-		return rank < other_rank;
-	return (s32)(arrival - other_arrival) < 0;
+	return rank < other_rank ||
+	       (rank == other_rank && (s32)(arrival - other_arrival) < 0);
 }
 
 static inline bool sf_heap_less(struct sf_heap_node a, struct sf_heap_node b)
@@ -60,52 +59,56 @@ static inline void sf_heap_free(struct sf_heap *heap)
 	kvfree(heap->at);
 }
 
-static inline void sf_heap_put(struct sf_heap *heap, u32 i,
-			       struct sf_heap_node node)
-{
-	heap->node[i] = node;
-	heap->at[node.queue] = i;
-}
-
 /* Put @node where it belongs, somewhere between @i, which is free, and the root. */
 static inline void sf_heap_up(struct sf_heap *heap, u32 i,
 			      struct sf_heap_node node)
 {
+	struct sf_heap_node *nodes = heap->node;
+	u32 *at = heap->at;
+
 	while (i) {
 		u32 parent = (i - 1) / SF_HEAP_CHILDREN;
 
-		if (!sf_heap_less(node, heap->node[parent]))
+		if (!sf_heap_less(node, nodes[parent]))
 			break;
-		sf_heap_put(heap, i, heap->node[parent]);
+		nodes[i] = nodes[parent];
+		at[nodes[i].queue] = i;
 		i = parent;
 	}
-	sf_heap_put(heap, i, node);
+	nodes[i] = node;
+	at[node.queue] = i;
 }
 
 /* The same between @i and the leaves */
 static inline void sf_heap_down(struct sf_heap *heap, u32 i,
 				struct sf_heap_node node)
 {
-	struct sf_heap_node *child, *least, *end;
-	struct sf_heap_node best;
+	struct sf_heap_node *nodes = heap->node;
+	u32 size = heap->size, *at = heap->at;
+	u32 child, end, least, arrival;
+	u64 rank;
 
-	for (;;) {
-		child = &heap->node[i * SF_HEAP_CHILDREN + 1];
-		end = min(child + SF_HEAP_CHILDREN, heap->node + heap->size);
-		least = NULL;
-		best = node;
+	while ((child = i * SF_HEAP_CHILDREN + 1) < size) {
+		end = min(child + SF_HEAP_CHILDREN, size);
+		least = i;
+		rank = node.rank;
+		arrival = node.arrival;
 		for (; child < end; child++) {
-			if (sf_heap_less(*child, best)) {
-				least = child;
-				best = *child;
-			}
+			if (!sf_before(nodes[child].rank, nodes[child].arrival,
+				       rank, arrival))
+				continue;
+			least = child;
+			rank = nodes[child].rank;
+			arrival = nodes[child].arrival;
 		}
-		if (!least)
+		if (least == i)
 			break;
-		sf_heap_put(heap, i, best);
-		i = least - heap->node;
+		nodes[i] = nodes[least];
+		at[nodes[i].queue] = i;
+		i = least;
 	}
-	sf_heap_put(heap, i, node);
+	nodes[i] = node;
+	at[node.queue] = i;
 }
 
 /* sf_heap_add - take in a queue that is not in the heap */

@@ -44,6 +44,9 @@
 #define SF_ELSEWHERE		1
 #define SF_FIRST_QUEUE		2
 
+/* The flow of the queue SF_ELSEWHERE */
+#define SF_NO_FLOW		U32_MAX
+
 /* What is kept of a flow: one line of the cache */
 struct sf_flow {
 	struct sf_flow_key key;
@@ -53,20 +56,23 @@ struct sf_flow {
 	u32	queue;		/* 0: it has no packets */
 };
 
+/* Links by the numbers of queues */
+struct sf_link {
+	u32	next;
+	u32	prev;
+};
+
 struct sf_queue {
 	struct sk_buff	*head;	/* the packets in order of arrival, */
 	struct sk_buff	*tail;	/* linked by next and prev */
 	union {
 		struct rb_node	node;
-		struct {
-			u32	next;
-			u32	prev;
-		};
+		struct sf_link	link[2];
 	};
 	u64	rank;		/* for the kind, like the two above */
 	u32	qlen;		/* packets */
 	u32	backlog;	/* bytes */
-	u32	flow;		/* whose it is */
+	u32	flow;		/* whose it is, or SF_NO_FLOW */
 	bool	listed;		/* false if nobody's */
 	bool	heaped;		/* the same */
 };
@@ -133,6 +139,7 @@ static inline int sf_table_init(struct sf_table *t, u32 flows)
 	t->spare = kvcalloc(queues, sizeof(*t->spare), GFP_KERNEL_ACCOUNT);
 	if (!t->tags || !t->outside || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
+	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -220,19 +227,21 @@ static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 static inline void sf_list_add_tail(struct sf_table *t, u32 i)
 {
 	struct sf_queue *queue = t->queues;
-	u32 last = queue[SF_LIST].prev;
+	u32 last = queue[SF_LIST].link[0].prev;
 
 	queue[i].listed = true;
-	queue[i].next = SF_LIST;
-	queue[i].prev = last;
-	queue[last].next = i;
-	queue[SF_LIST].prev = i;
+	queue[i].link[0].next = SF_LIST;
+	queue[i].link[0].prev = last;
+	queue[last].link[0].next = i;
+	queue[SF_LIST].link[0].prev = i;
 }
 
 static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
 {
-	t->queues[queue->next].prev = queue->prev;
-	t->queues[queue->prev].next = queue->next;
+	struct sf_link at = queue->link[0];
+
+	t->queues[at.next].link[0].prev = at.prev;
+	t->queues[at.prev].link[0].next = at.next;
 	queue->listed = false;
 }
 

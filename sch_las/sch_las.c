@@ -76,10 +76,9 @@
 #include <net/pkt_cls.h>
 #include "compat.h"
 #include "flow_heap.h"
-#include "flow_table.h"
-#include "gso.h"
 #include "las_log.h"
 #include "options.h"
+#include "sched.h"
 #include "uapi/pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
@@ -130,6 +129,7 @@ struct las_options {
 };
 
 struct las_sched {
+	struct sf_sched	s;
 	/* Queues are in the list of the table if their first packet is fresh, */
 	struct rb_root_cached heads;	/* else here: first packet, lowest first */
 	struct sf_heap	tails;		/* and if they have had two packets here too:
@@ -142,45 +142,20 @@ struct las_sched {
 	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
 	u32		buffer;		/* jiffies */
 	u32		log_factor;
-	u32		memory;		/* truesize of what the flows hold */
-	u32		held;		/* packets that the flows hold */
 	u32		room;		/* bytes that buffer lets wait */
 	u32		measured_from;	/* jiffies: what has been sent since */
 	u64		sent;
-	u32		arrivals;	/* packets so far, to order equal ranks */
 	struct las_options opt;
-	struct sf_table	table;
-	struct sf_flow_key key;		/* of the packet that comes; on the stack it
-					 * would have to be zeroed and guarded
-					 */
 	struct tcf_proto __rcu *filter_list;
 	struct tcf_block *block;
-
-	/* what a dump reads, like memory and the options */
-	u64		drop_limit;
-	u64		drop_memory;
-	u64		drop_buffer;
-	u64		overflow_packets;
-	u64		gso_split;
-	u32		memory_peak;
+	u64		drop_buffer;	/* what a dump reads, like the options */
 };
 
-struct las_skb_cb {
-	u64	rank;
-	u32	arrival;
-	u32	truesize;	/* as it was counted in las_sched.memory */
-};
-
-static_assert(sizeof(struct las_skb_cb) <= QDISC_CB_PRIV_LEN);
-
-static struct las_skb_cb *las_cb(const struct sk_buff *skb)
-{
-	return (struct las_skb_cb *)qdisc_skb_cb(skb)->data;
-}
+static_assert(SF_CLASS_FLOWS == (u32)TC_LAS_CLASS_FLOWS);
 
 static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
 {
-	const struct las_skb_cb *x = las_cb(a), *y = las_cb(b);
+	const struct sf_skb_cb *x = sf_cb(a), *y = sf_cb(b);
 
 	return sf_before(x->rank, x->arrival, y->rank, y->arrival);
 }
@@ -188,13 +163,7 @@ static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
 /* For a packet of the overflow queue: the set that had no record for it */
 static u32 las_overflow_set(const struct sk_buff *skb)
 {
-	return las_cb(skb)->rank - LAS_RANK_OVERFLOW;
-}
-
-static bool las_is_overflow(const struct las_sched *q,
-			    const struct sf_queue *queue)
-{
-	return queue == &q->table.queues[SF_ELSEWHERE];
+	return sf_cb(skb)->rank - LAS_RANK_OVERFLOW;
 }
 
 static struct sf_queue *las_queue_of(const struct rb_node *node)
@@ -209,12 +178,12 @@ static bool las_head_less(struct rb_node *a, const struct rb_node *b)
 	/* sf_before() would read both packets to compare the ranks of queues */
 	if (x->rank != y->rank)
 		return x->rank < y->rank;
-	return (s32)(las_cb(x->head)->arrival - las_cb(y->head)->arrival) < 0;
+	return sf_earlier(x->head, y->head);
 }
 
 static void las_sort_in(struct las_sched *q, struct sf_queue *queue)
 {
-	queue->rank = las_cb(queue->head)->rank;
+	queue->rank = sf_cb(queue->head)->rank;
 	rb_add_cached(&queue->node, &q->heads, las_head_less);
 }
 
@@ -223,7 +192,7 @@ static void las_sort_again(struct las_sched *q, struct sf_queue *queue)
 {
 	struct rb_node *next = rb_next(&queue->node);
 
-	queue->rank = las_cb(queue->head)->rank;
+	queue->rank = sf_cb(queue->head)->rank;
 	if (!next || las_head_less(&queue->node, next))
 		return;
 	rb_erase_cached(&queue->node, &q->heads);
@@ -233,7 +202,7 @@ static void las_sort_again(struct las_sched *q, struct sf_queue *queue)
 /* What a queue is in the heap of tails: the root is to be the highest. */
 static struct sf_heap_node las_tail(const struct las_sched *q, u32 i)
 {
-	const struct las_skb_cb *cb = las_cb(q->table.queues[i].tail);
+	const struct sf_skb_cb *cb = sf_cb(q->s.table.queues[i].tail);
 
 	return (struct sf_heap_node) { ~cb->rank, ~cb->arrival, i };
 }
@@ -242,8 +211,8 @@ static struct sf_heap_node las_tail(const struct las_sched *q, u32 i)
 static __always_inline struct sf_queue *las_first(const struct las_sched *q)
 {
 	const struct rb_node *node = rb_first_cached(&q->heads);
-	struct sf_queue *queues = q->table.queues, *sorted;
-	u32 fresh = queues[SF_LIST].next;
+	struct sf_queue *queues = q->s.table.queues, *sorted;
+	u32 fresh = queues[SF_LIST].link[0].next;
 
 	if (!node)
 		return &queues[fresh];
@@ -260,7 +229,7 @@ static __always_inline struct sf_queue *las_first(const struct las_sched *q)
 static struct sf_queue *las_last(const struct las_sched *q)
 {
 	const struct rb_node *node = rb_last(&q->heads.rb_root);
-	struct sf_queue *queues = q->table.queues, *last = NULL, *other;
+	struct sf_queue *queues = q->s.table.queues, *last = NULL, *other;
 
 	if (q->tails.size)
 		last = &queues[q->tails.node[0].queue];
@@ -269,8 +238,8 @@ static struct sf_queue *las_last(const struct las_sched *q)
 		if (!last || las_before(last->tail, other->tail))
 			last = other;
 	}
-	if (queues[SF_LIST].prev != SF_LIST) {
-		other = &queues[queues[SF_LIST].prev];
+	if (queues[SF_LIST].link[0].prev != SF_LIST) {
+		other = &queues[queues[SF_LIST].link[0].prev];
 		if (!last || las_before(last->tail, other->tail))
 			last = other;
 	}
@@ -308,46 +277,10 @@ static void las_sent(struct las_sched *q, u32 len)
 	las_measure(q, room);
 }
 
-/* Queue @skb as the last packet of queue @i. */
-static __always_inline void las_append(struct Qdisc *sch, u32 i,
-				       struct sk_buff *skb)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	struct sf_queue *queue = &q->table.queues[i];
-
-	skb->next = NULL;
-	if (!queue->qlen) {
-		skb->prev = NULL;
-		queue->head = skb;
-		queue->tail = skb;
-		if (!las_cb(skb)->rank)
-			sf_list_add_tail(&q->table, i);
-		else
-			las_sort_in(q, queue);
-	} else {
-		skb->prev = queue->tail;
-		queue->tail->next = skb;
-		queue->tail = skb;
-		if (queue->heaped) {
-			sf_heap_raise(&q->tails, las_tail(q, i));
-		} else {
-			queue->heaped = true;
-			sf_heap_add(&q->tails, las_tail(q, i));
-		}
-	}
-	queue->qlen++;
-	queue->backlog += qdisc_pkt_len(skb);
-	if (!q->held++)
-		las_measure(q, LAS_ROOM_UNKNOWN);
-	sf_count(q->memory, las_cb(skb)->truesize);
-	sf_count(sch->q.qlen, 1);
-	qdisc_qstats_backlog_inc(sch, skb);
-}
-
 static noinline void las_leave_heap(struct las_sched *q, struct sf_queue *queue)
 {
 	queue->heaped = false;
-	sf_heap_remove(&q->tails, queue - q->table.queues);
+	sf_heap_remove(&q->tails, queue - q->s.table.queues);
 }
 
 /* The queue has become empty. */
@@ -355,47 +288,30 @@ static __always_inline void las_emptied(struct las_sched *q,
 					struct sf_queue *queue)
 {
 	if (queue->listed)
-		sf_list_del(&q->table, queue);
+		sf_list_del(&q->s.table, queue);
 	else
 		rb_erase_cached(&queue->node, &q->heads);
 	if (queue->heaped)
 		las_leave_heap(q, queue);
-	if (likely(!las_is_overflow(q, queue)))
-		sf_queue_release(&q->table, queue);
+	if (likely(!sf_is_elsewhere(queue)))
+		sf_queue_release(&q->s.table, queue);
 }
 
-/* Count @skb, of @queue, as taken off. */
-static __always_inline void las_uncount(struct Qdisc *sch,
-					struct sf_queue *queue,
-					const struct sk_buff *skb)
+/* Take the first packet of the order off the queue; there is one. */
+static __always_inline struct sk_buff *las_take_first(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
+	struct sf_queue *queue = las_first(q);
+	struct sk_buff *skb = sf_take_first(sch, queue);
 
-	if (unlikely(las_is_overflow(q, queue)))
-		sf_elsewhere_del(&q->table, las_overflow_set(skb));
-	queue->backlog -= qdisc_pkt_len(skb);
-	q->held--;
-	sf_count(q->memory, -las_cb(skb)->truesize);
-	sf_count(sch->q.qlen, -1);
-	qdisc_qstats_backlog_dec(sch, skb);
-}
-
-/* Take the first packet of @queue. */
-static struct sk_buff *las_take_first(struct Qdisc *sch, struct sf_queue *queue)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = queue->head;
-
-	las_uncount(sch, queue, skb);
-	if (!--queue->qlen) {
+	if (unlikely(sf_is_elsewhere(queue)))
+		sf_elsewhere_del(&q->s.table, las_overflow_set(skb));
+	else if (sf_cb(skb)->rank >= LAS_RANK_LONG)
+		q->virtual_time = sf_cb(skb)->rank;
+	if (!queue->qlen) {
 		las_emptied(q, queue);
-		return skb;
-	}
-	queue->head = skb->next;
-	queue->head->prev = NULL;
-	skb->next = NULL;
-	if (queue->listed) {
-		sf_list_del(&q->table, queue);
+	} else if (queue->listed) {
+		sf_list_del(&q->s.table, queue);
 		las_sort_in(q, queue);
 	} else {
 		las_sort_again(q, queue);
@@ -403,76 +319,43 @@ static struct sk_buff *las_take_first(struct Qdisc *sch, struct sf_queue *queue)
 	return skb;
 }
 
-/* The same with the last packet */
-static struct sk_buff *las_take_last(struct Qdisc *sch, struct sf_queue *queue)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = queue->tail;
-
-	las_uncount(sch, queue, skb);
-	if (!--queue->qlen) {
-		las_emptied(q, queue);
-		return skb;
-	}
-	queue->tail = skb->prev;
-	queue->tail->next = NULL;
-	skb->prev = NULL;
-	sf_heap_lower(&q->tails, las_tail(q, queue - q->table.queues));
-	return skb;
-}
-
-/*
- * Limits are on what the flows hold. qlen may be more: what has been peeked at,
- * or has come back from the driver, perhaps in many segments, is counted there,
- * but has left the flows and cannot be dropped.
- */
-static bool las_over_limit(const struct las_sched *q)
-{
-	return q->held > q->opt.limit || q->memory > q->opt.memory_limit;
-}
-
-static bool las_over_room(struct Qdisc *sch)
-{
-	struct las_sched *q = qdisc_priv(sch);
-
-	return sch->qstats.backlog > q->room && q->held > 1;
-}
-
-static void las_note_peak(struct las_sched *q)
-{
-	if (q->memory > q->memory_peak)
-		WRITE_ONCE(q->memory_peak, q->memory);
-}
-
-/*
- * Take the packet at the end of the order off the queue, which has no room for it
- * and so holds one, and count it as dropped.
- */
-static noinline struct sk_buff *las_drop_last(struct Qdisc *sch)
+/* Take the last one, for which there is no room, and count it as dropped. */
+static noinline struct sk_buff *las_take_last(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_queue *queue = las_last(q);
-	struct sf_flow *f = &q->table.flows[queue->flow];
 	struct sk_buff *skb;
+	struct sf_flow *f;
 	u64 rank;
 
-	if (q->held > q->opt.limit)
-		sf_count(q->drop_limit, 1);
-	else if (q->memory > q->opt.memory_limit)
-		sf_count(q->drop_memory, 1);
-	else
+	if (!sf_count_drop(&q->s))
 		sf_count(q->drop_buffer, 1);
-	skb = las_take_last(sch, queue);
-	qdisc_qstats_drop(sch);
-	if (unlikely(las_is_overflow(q, queue)))
-		return skb;
-	/* What a long flow attains is capped, so that nothing is given back. */
-	rank = las_cb(skb)->rank;
-	if (rank < LAS_RANK_LONG)
-		f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
-	else if (!queue->qlen || las_cb(queue->tail)->rank < rank)
-		f->finish = rank;
+	skb = sf_take_last(sch, queue);
+	rank = sf_cb(skb)->rank;
+	if (unlikely(sf_is_elsewhere(queue))) {
+		sf_elsewhere_del(&q->s.table, las_overflow_set(skb));
+	} else {
+		f = &q->s.table.flows[queue->flow];
+		if (rank < LAS_RANK_LONG)
+			f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
+		else if (!queue->qlen || sf_cb(queue->tail)->rank < rank)
+			/* What it attains is capped: nothing is given back. */
+			f->finish = rank;
+	}
+	if (!queue->qlen)
+		las_emptied(q, queue);
+	else
+		sf_heap_lower(&q->tails,
+			      las_tail(q, queue - q->s.table.queues));
 	return skb;
+}
+
+/* For buffer two, since there may be much too many if the link has become slower */
+static bool las_over(struct Qdisc *sch, unsigned int gone)
+{
+	struct las_sched *q = qdisc_priv(sch);
+
+	return sch->qstats.backlog > q->room && q->s.held > 1 && gone < 2;
 }
 
 /*
@@ -514,30 +397,17 @@ static int las_class(struct sk_buff *skb, struct Qdisc *sch)
 	return filter ? las_classify(skb, filter) : TC_LAS_CLASS_ORDINARY;
 }
 
-/* Where a packet that has arrived belongs */
-struct las_place {
-	struct sf_flow	*flow;	/* NULL: the overflow queue */
-	u32		set;	/* of the table */
-	int		class;
-};
-
 /* The flow of @skb, forgiven what it is to be forgiven */
 static __always_inline void las_find_flow(struct las_sched *q,
 					  const struct sk_buff *skb,
-					  struct las_place *to)
+					  struct sf_place *to)
 {
-	bool begins = sf_flow_key_read(skb, &q->key);
 	u32 now = jiffies;
-	struct sf_flow *f;
+	bool begins = sf_find(&q->s, skb, now, to);
+	struct sf_flow *f = to->flow;
 	u64 leak;
 
-	f = sf_table_get(&q->table, &q->key, now, &to->set);
-	to->flow = f;
-	if (unlikely(!f)) {
-		sf_count(q->overflow_packets, 1);
-		return;
-	}
-	if (!f->queue) {
+	if (likely(f) && !f->queue) {
 		leak = mul_u64_u32_shr(q->leak, now - f->seen,
 				       LAS_LEAK_SHIFT);
 		f->attained -= min(f->attained, leak);
@@ -555,7 +425,7 @@ static __always_inline u64 las_rank(struct las_sched *q, struct sf_flow *f,
 	u64 rank = f->attained, last = 0;
 
 	if (queue)
-		last = las_cb(q->table.queues[queue].tail)->rank;
+		last = sf_cb(q->s.table.queues[queue].tail)->rank;
 	f->attained += len;
 	if (class == TC_LAS_CLASS_PRIORITY) {
 		/* Never among the long flows, which go by virtual time */
@@ -570,135 +440,55 @@ static __always_inline u64 las_rank(struct las_sched *q, struct sf_flow *f,
 }
 
 /* Put a packet in its place. */
-static __always_inline void las_insert(struct sk_buff *skb, struct Qdisc *sch,
-				       struct las_place to)
+static __always_inline void las_insert(struct Qdisc *sch, struct sk_buff *skb,
+				       struct sf_place to)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_skb_cb *cb = las_cb(skb);
-	u32 i;
+	struct sf_table *t = &q->s.table;
+	struct sf_skb_cb *cb = sf_cb(skb);
+	struct sf_queue *queue;
+	u32 i = SF_ELSEWHERE;
 
-	cb->arrival = q->arrivals++;
+	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
 	if (likely(to.flow)) {
 		i = to.flow->queue;
 		cb->rank = las_rank(q, to.flow, i, to.class, qdisc_pkt_len(skb));
 		if (!i)
-			i = sf_queue_take(&q->table, to.flow);
+			i = sf_queue_take(t, to.flow);
 	} else {
-		i = SF_ELSEWHERE;
 		cb->rank = LAS_RANK_OVERFLOW + to.set;
-		sf_elsewhere_add(&q->table, to.set);
+		sf_elsewhere_add(t, to.set);
 	}
-	las_append(sch, i, skb);
-}
 
-/*
- * Drop from the end what is over a limit: one packet for limit; for memory_limit, as
- * many small ones as fit in the newcomer; for buffer two, since there may be much too
- * many if the link has become slower. Returns how many of the packets that came no
- * earlier than @first are gone.
- */
-static noinline unsigned int las_drop_excess(struct Qdisc *sch, u32 first,
-					     struct sk_buff **to_free)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	unsigned int gone = 0, excess = 0;
-	struct sk_buff *last;
-
-	while (las_over_limit(q) || (las_over_room(sch) && excess++ < 2)) {
-		last = las_drop_last(sch);
-		if ((s32)(las_cb(last)->arrival - first) >= 0)
-			gone++;
-		sf_drop_overlimit(last, to_free);
+	queue = &t->queues[i];
+	sf_append(sch, queue, skb);
+	if (queue->qlen == 1) {
+		if (!cb->rank)
+			sf_list_add_tail(t, i);
+		else
+			las_sort_in(q, queue);
+	} else if (queue->heaped) {
+		sf_heap_raise(&q->tails, las_tail(q, i));
+	} else {
+		queue->heaped = true;
+		sf_heap_add(&q->tails, las_tail(q, i));
 	}
-	return gone;
+	if (q->s.held == 1)
+		las_measure(q, LAS_ROOM_UNKNOWN);
 }
 
-/* It would push out all others and still not fit. */
-static bool las_too_large(const struct las_sched *q, const struct sk_buff *skb)
-{
-	return skb->truesize > q->opt.memory_limit;
-}
-
-static noinline void las_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
-					struct sk_buff **to_free)
-{
-	struct las_sched *q = qdisc_priv(sch);
-
-	sf_count(q->drop_memory, 1);
-	qdisc_qstats_drop(sch);
-	sf_drop_overlimit(skb, to_free);
-}
-
-/*
- * What enqueue has to return when there were drops, or segments, and there were
- * @qlen packets of @backlog bytes before. @left packets are left of what came, which
- * was @len bytes. The parent is about to count what our return value says, one
- * packet of @len bytes or none: tell it how that differs from what happened.
- */
-static int las_result(struct Qdisc *sch, u32 qlen, u32 backlog,
-		      unsigned int left, unsigned int len)
-{
-	int count = sch->q.qlen - qlen;
-	int bytes = sch->qstats.backlog - backlog;
-	int ret = NET_XMIT_DROP;
-
-	if (left && left == sch->q.qlen && qlen) {
-		/*
-		 * The newcomer has replaced all others. Taking them back before
-		 * it is counted would show some ancestor an empty class, which
-		 * it might put to sleep: let it count none.
-		 */
-		ret = NET_XMIT_CN;
-	} else if (left) {
-		ret = NET_XMIT_SUCCESS;
-		count--;
-		bytes -= len;
-	}
-	if (count || bytes)
-		qdisc_tree_reduce_backlog(sch, -count, -bytes);
-	return ret;
-}
-
-/* The same as las_enqueue() from the limits on, for the segments of a GSO packet */
-static noinline int las_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
-					 struct las_place to,
-					 struct sk_buff **to_free)
-{
-	struct sk_buff *segs = sf_gso_segments(skb, sch), *next;
-	struct las_sched *q = qdisc_priv(sch);
-	u32 backlog = sch->qstats.backlog;
-	unsigned int len = qdisc_pkt_len(skb), left = 0;
-	u32 qlen = sch->q.qlen;
-	u32 first = q->arrivals;
-
-	if (!segs) {
-		qdisc_qstats_drop(sch);
-		sf_drop_overlimit(skb, to_free);
-		return NET_XMIT_DROP;
-	}
-	sf_count(q->gso_split, 1);
-	skb_list_walk_safe(segs, segs, next) {
-		skb_mark_not_on_list(segs);
-		if (unlikely(las_too_large(q, segs))) {
-			las_drop_too_large(segs, sch, to_free);
-			continue;
-		}
-		las_insert(segs, sch, to);
-		left += 1 - las_drop_excess(sch, first, to_free);
-		las_note_peak(q);
-	}
-	consume_skb(skb);
-	return las_result(sch, qlen, backlog, left, len);
-}
+static const struct sf_kind las_kind = {
+	.insert		= las_insert,
+	.take_victim	= las_take_last,
+	.over		= las_over,
+};
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	struct las_place to;
-	unsigned int gone;
+	struct sf_place to;
 	int ret;
 
 	to.class = las_class(skb, sch);
@@ -710,40 +500,17 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return ret;
 	}
 	las_find_flow(q, skb, &to);
-	if (skb_is_gso(skb) && q->opt.split_gso)
-		return las_enqueue_segments(skb, sch, to, to_free);
-	if (unlikely(las_too_large(q, skb))) {
-		las_drop_too_large(skb, sch, to_free);
-		return NET_XMIT_DROP;
-	}
-
-	las_insert(skb, sch, to);
-	ret = NET_XMIT_SUCCESS;
-	if (unlikely(las_over_limit(q) || las_over_room(sch))) {
-		u32 qlen = sch->q.qlen - 1;
-		u32 backlog = sch->qstats.backlog - len;
-
-		gone = las_drop_excess(sch, q->arrivals - 1, to_free);
-		ret = las_result(sch, qlen, backlog, 1 - gone, len);
-	}
-	las_note_peak(q);
-	return ret;
+	return sf_enqueue(skb, sch, to, to_free, &las_kind);
 }
 
 static struct sk_buff *las_dequeue(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct sf_queue *queue;
 	struct sk_buff *skb;
-	u64 rank;
 
-	if (!q->held)
+	if (!q->s.held)
 		return NULL;
-	queue = las_first(q);
-	skb = las_take_first(sch, queue);
-	rank = las_cb(skb)->rank;
-	if (rank >= LAS_RANK_LONG && likely(!las_is_overflow(q, queue)))
-		q->virtual_time = rank;
+	skb = las_take_first(sch);
 	las_sent(q, qdisc_pkt_len(skb));
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -754,17 +521,17 @@ static void las_reset(struct Qdisc *sch)
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_queue *queue;
 
-	while (q->held) {
+	while (q->s.held) {
 		queue = las_first(q);
-		q->held -= queue->qlen;
+		q->s.held -= queue->qlen;
 		queue->qlen = 0;
 		queue->backlog = 0;
 		rtnl_kfree_skbs(queue->head, queue->tail);
 		las_emptied(q, queue);
 	}
-	WRITE_ONCE(q->memory, 0);
+	WRITE_ONCE(q->s.memory, 0);
 	las_forget_link(q);
-	sf_table_clear(&q->table);
+	sf_table_clear(&q->s.table);
 }
 
 static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
@@ -857,7 +624,10 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 static void las_apply_options(struct las_sched *q, struct las_options *opt)
 {
 	sf_options_apply(las_options, ARRAY_SIZE(las_options), &q->opt, opt);
-	q->table.idle = msecs_to_jiffies(opt->idle);
+	q->s.limit = opt->limit;
+	q->s.memory_limit = opt->memory_limit;
+	q->s.split_gso = opt->split_gso;
+	q->s.table.idle = msecs_to_jiffies(opt->idle);
 	q->fair_from = opt->fair ?: LAS_RANK_LONG;
 	q->log_factor = las_log_factor(opt->log);
 	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
@@ -869,10 +639,8 @@ static void las_apply_options(struct las_sched *q, struct las_options *opt)
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
-	unsigned int dropped = 0, dropped_bytes = 0;
 	struct las_sched *q = qdisc_priv(sch);
 	struct las_options opt = q->opt;
-	struct sk_buff *skb;
 	int err;
 
 	err = las_parse(nla, &opt, extack);
@@ -886,14 +654,7 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 
 	sch_tree_lock(sch);
 	las_apply_options(q, &opt);
-	while (las_over_limit(q)) {
-		skb = las_drop_last(sch);
-		dropped++;
-		dropped_bytes += qdisc_pkt_len(skb);
-		rtnl_kfree_skbs(skb, skb);
-	}
-	if (dropped)
-		qdisc_tree_reduce_backlog(sch, dropped, dropped_bytes);
+	sf_trim(sch, &las_kind);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -929,7 +690,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
 	queues = sf_table_queues(opt.flows);
-	return sf_table_init(&q->table, opt.flows) ?:
+	return sf_table_init(&q->s.table, opt.flows) ?:
 	       sf_heap_init(&q->tails, queues);
 }
 
@@ -939,7 +700,7 @@ static void las_destroy(struct Qdisc *sch)
 
 	tcf_block_put(q->block);
 	sf_heap_free(&q->tails);
-	sf_table_free(&q->table);
+	sf_table_free(&q->s.table);
 }
 
 static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -956,38 +717,25 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	u32 room = READ_ONCE(q->room);
 	struct tc_las_xstats st = {
 		.type		= TC_LAS_XSTATS_QDISC,
-		.drop_limit	= READ_ONCE(q->drop_limit),
-		.drop_memory	= READ_ONCE(q->drop_memory),
+		.drop_limit	= READ_ONCE(q->s.drop_limit),
+		.drop_memory	= READ_ONCE(q->s.drop_memory),
 		.drop_buffer	= READ_ONCE(q->drop_buffer),
-		.flows_seen	= READ_ONCE(q->table.assigned),
-		.evictions	= READ_ONCE(q->table.evictions),
-		.overflow	= READ_ONCE(q->overflow_packets),
-		.gso_split	= READ_ONCE(q->gso_split),
-		.flows_queued	= sf_table_queued(&q->table) +
-				  !!READ_ONCE(q->table.elsewhere),
-		.records	= READ_ONCE(q->table.used),
-		.memory		= READ_ONCE(q->memory),
-		.memory_peak	= READ_ONCE(q->memory_peak),
+		.flows_seen	= READ_ONCE(q->s.table.assigned),
+		.evictions	= READ_ONCE(q->s.table.evictions),
+		.overflow	= READ_ONCE(q->s.overflow),
+		.gso_split	= READ_ONCE(q->s.gso_split),
+		.flows_queued	= sf_table_queued(&q->s.table) +
+				  !!READ_ONCE(q->s.table.elsewhere),
+		.records	= READ_ONCE(q->s.table.used),
+		.memory		= READ_ONCE(q->s.memory),
+		.memory_peak	= READ_ONCE(q->s.memory_peak),
 		.room		= room == LAS_ROOM_UNKNOWN ? 0 : room,
 	};
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-/*
- * Classes: there is nothing inside to graft, change or find. X:1 and X:2 are
- * numbers for filters to name, the rest is for those who want to look.
- */
-static struct Qdisc *las_leaf(struct Qdisc *sch, unsigned long cl)
-{
-	return NULL;
-}
-
-static unsigned long las_find(struct Qdisc *sch, u32 classid)
-{
-	return 0;
-}
-
+/* X:1 and X:2 are numbers for filters to name. */
 static unsigned long las_bind(struct Qdisc *sch, unsigned long parent,
 			      u32 classid)
 {
@@ -1006,61 +754,27 @@ static struct tcf_block *las_tcf_block(struct Qdisc *sch, unsigned long cl,
 	return cl ? NULL : q->block;
 }
 
-static int las_dump_class(struct Qdisc *sch, unsigned long cl,
-			  struct sk_buff *skb, struct tcmsg *tcm)
-{
-	tcm->tcm_handle |= cl;
-	return 0;
-}
-
 static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				struct gnet_dump *d)
 {
-	struct las_sched *q = qdisc_priv(sch);
-	const struct sf_flow *f = &q->table.flows[cl - TC_LAS_CLASS_FLOWS];
 	struct tc_las_flow_xstats st = { .type = TC_LAS_XSTATS_FLOW };
-	struct gnet_stats_queue qs = { 0 };
+	struct gnet_stats_queue qs;
 
-	sch_tree_lock(sch);
-	if (f->queue) {
-		qs.qlen = q->table.queues[f->queue].qlen;
-		qs.backlog = q->table.queues[f->queue].backlog;
-	}
-	st.attained = f->attained;
-	sch_tree_unlock(sch);
+	st.attained = sf_class_queue(sch, cl, &qs);
 	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
 		return -1;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-static void las_walk(struct Qdisc *sch, struct qdisc_walker *arg)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	u32 flows = min_t(u32, q->opt.flows,
-			  TC_H_MIN_MASK + 1 - TC_LAS_CLASS_FLOWS);
-	u32 i;
-
-	if (arg->stop)
-		return;
-	for (i = 0; i < flows; i++) {
-		if (!READ_ONCE(q->table.flows[i].queue)) {
-			arg->count++;
-			continue;
-		}
-		if (!tc_qdisc_stats_dump(sch, TC_LAS_CLASS_FLOWS + i, arg))
-			break;
-	}
-}
-
 static const struct Qdisc_class_ops las_class_ops = {
-	.leaf		=	las_leaf,
-	.find		=	las_find,
+	.leaf		=	sf_class_leaf,
+	.find		=	sf_class_find,
 	.tcf_block	=	las_tcf_block,
 	.bind_tcf	=	las_bind,
 	.unbind_tcf	=	las_unbind,
-	.dump		=	las_dump_class,
+	.dump		=	sf_class_dump,
 	.dump_stats	=	las_dump_class_stats,
-	.walk		=	las_walk,
+	.walk		=	sf_class_walk,
 };
 
 static struct Qdisc_ops las_qdisc_ops __read_mostly = {

@@ -13,8 +13,7 @@ typedef unsigned long long u64;
 #define kvcalloc(n, size, flags)	calloc(n, size)
 #define kvfree(p)		free(p)
 
-static struct sf_heap_node *min(struct sf_heap_node *a,
-				struct sf_heap_node *b)
+static u32 min(u32 a, u32 b)
 {
 	return a < b ? a : b;
 }

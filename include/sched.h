@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What kinds with flows have in common: packets in the queues of their flows
+ * (flow_table.h), limits on all of them together, what the parent is told, and
+ * the list of flows that tc shows.
+ *
+ * struct sf_sched is the first member of a kind's private data. All is under the
+ * root qdisc's lock, but for what a dump reads.
+ */
+#ifndef _SF_SCHED_H
+#define _SF_SCHED_H
+
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include "compat.h"
+#include "flow_table.h"
+#include "gso.h"
+
+struct sf_sched {
+	u32		held;		/* packets in the queues */
+	u32		memory;		/* truesize of them */
+	u32		limit;		/* of the two */
+	u32		memory_limit;
+	u32		arrivals;	/* packets so far, to order equals; wraps */
+	u32		victim;		/* the queue that lost a packet last, if the
+					 * kind ever drops older ones of the
+					 * newcomer's
+					 */
+	bool		own_lost;	/* it has, for what comes now */
+	bool		split_gso;
+	struct sf_table	table;
+	struct sf_flow_key key;		/* of the packet that comes; on the stack it
+					 * would have to be zeroed and guarded
+					 */
+	/* what a dump reads, like memory */
+	u32		memory_peak;
+	u64		drop_limit;
+	u64		drop_memory;
+	u64		overflow;	/* packets that found no room in the table */
+	u64		gso_split;
+};
+
+struct sf_skb_cb {
+	u64	rank;			/* for the kind */
+	u32	arrival;
+	u32	truesize;		/* as it was counted in sf_sched.memory */
+};
+
+static_assert(sizeof(struct sf_skb_cb) <= QDISC_CB_PRIV_LEN);
+
+/* Where a packet that has arrived belongs */
+struct sf_place {
+	struct sf_flow	*flow;		/* NULL: the queue SF_ELSEWHERE */
+	u32		set;		/* of the table */
+	int		class;		/* for the kind */
+};
+
+/* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
+struct sf_kind {
+	/* Put a packet in its place; limits may be exceeded then. */
+	void (*insert)(struct Qdisc *sch, struct sk_buff *skb, struct sf_place to);
+	/* Take the packet that has to make room off the queue. */
+	struct sk_buff *(*take_victim)(struct Qdisc *sch);
+	/* More than the kind itself allows? @gone packets had to go for that already. */
+	bool (*over)(struct Qdisc *sch, unsigned int gone);
+};
+
+static inline struct sf_skb_cb *sf_cb(const struct sk_buff *skb)
+{
+	return (struct sf_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* Whether @a has come before @b */
+static inline bool sf_earlier(const struct sk_buff *a, const struct sk_buff *b)
+{
+	return (s32)(sf_cb(a)->arrival - sf_cb(b)->arrival) < 0;
+}
+
+static inline bool sf_is_elsewhere(const struct sf_queue *queue)
+{
+	return queue->flow == SF_NO_FLOW;
+}
+
+/**
+ * sf_find - where does a packet belong?
+ * @s: the qdisc
+ * @skb: the packet
+ * @now: jiffies
+ * @to: where the answer goes, but for the class
+ *
+ * Return: whether the packet begins a flow.
+ */
+static __always_inline bool sf_find(struct sf_sched *s, const struct sk_buff *skb,
+				    u32 now, struct sf_place *to)
+{
+	bool begins = sf_flow_key_read(skb, &s->key);
+
+	to->flow = sf_table_get(&s->table, &s->key, now, &to->set);
+	if (unlikely(!to->flow))
+		sf_count(s->overflow, 1);
+	return begins;
+}
+
+/* Append @skb to @queue, and count it there and everywhere. */
+static __always_inline void sf_append(struct Qdisc *sch, struct sf_queue *queue,
+				      struct sk_buff *skb)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	skb->next = NULL;
+	if (!queue->qlen) {
+		skb->prev = NULL;
+		queue->head = skb;
+	} else {
+		skb->prev = queue->tail;
+		queue->tail->next = skb;
+	}
+	queue->tail = skb;
+	queue->qlen++;
+	queue->backlog += qdisc_pkt_len(skb);
+	s->held++;
+	sf_count(s->memory, sf_cb(skb)->truesize);
+	sf_count(sch->q.qlen, 1);
+	qdisc_qstats_backlog_inc(sch, skb);
+}
+
+static __always_inline void sf_uncount(struct Qdisc *sch, struct sf_queue *queue,
+				       const struct sk_buff *skb)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	queue->backlog -= qdisc_pkt_len(skb);
+	s->held--;
+	sf_count(s->memory, -sf_cb(skb)->truesize);
+	sf_count(sch->q.qlen, -1);
+	qdisc_qstats_backlog_dec(sch, skb);
+}
+
+/* Take the first packet of @queue. What sorts the queues is the caller's. */
+static __always_inline struct sk_buff *sf_take_first(struct Qdisc *sch,
+						     struct sf_queue *queue)
+{
+	struct sk_buff *skb = queue->head;
+
+	sf_uncount(sch, queue, skb);
+	if (--queue->qlen) {
+		queue->head = skb->next;
+		queue->head->prev = NULL;
+		skb->next = NULL;
+	}
+	return skb;
+}
+
+/* The same with the last packet */
+static __always_inline struct sk_buff *sf_take_last(struct Qdisc *sch,
+						    struct sf_queue *queue)
+{
+	struct sk_buff *skb = queue->tail;
+
+	sf_uncount(sch, queue, skb);
+	if (--queue->qlen) {
+		queue->tail = skb->prev;
+		queue->tail->next = NULL;
+		skb->prev = NULL;
+	}
+	return skb;
+}
+
+/*
+ * Limits are on what the queues hold. qlen may be more: what has been peeked at,
+ * or has come back from the driver, perhaps in many segments, is counted there,
+ * but has left the queues and cannot be dropped.
+ */
+static inline bool sf_over_limit(const struct sf_sched *s)
+{
+	return s->held > s->limit || s->memory > s->memory_limit;
+}
+
+/* Count a drop by its cause; false if it is neither of the two limits. */
+static inline bool sf_count_drop(struct sf_sched *s)
+{
+	if (s->held > s->limit)
+		sf_count(s->drop_limit, 1);
+	else if (s->memory > s->memory_limit)
+		sf_count(s->drop_memory, 1);
+	else
+		return false;
+	return true;
+}
+
+static inline void sf_note_peak(struct sf_sched *s)
+{
+	if (s->memory > s->memory_peak)
+		WRITE_ONCE(s->memory_peak, s->memory);
+}
+
+/* It would push out all others and still not fit. */
+static inline bool sf_too_large(const struct sf_sched *s,
+				const struct sk_buff *skb)
+{
+	return skb->truesize > s->memory_limit;
+}
+
+static noinline void sf_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
+				       struct sk_buff **to_free)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	sf_count(s->drop_memory, 1);
+	qdisc_qstats_drop(sch);
+	sf_drop_overlimit(skb, to_free);
+}
+
+/*
+ * Make room. Returns how many of the packets that came no earlier than @first, all of
+ * one place, had to go.
+ */
+static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
+						 struct sf_place to,
+						 struct sk_buff **to_free,
+						 const struct sf_kind *kind)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+	unsigned int excess = 0, gone = 0;
+	struct sk_buff *skb;
+	bool full;
+
+	while ((full = sf_over_limit(s)) || kind->over(sch, excess)) {
+		excess += !full;
+		skb = kind->take_victim(sch);
+		qdisc_qstats_drop(sch);
+		/* Not by sign: what has waited for long is not what comes now. */
+		if (sf_cb(skb)->arrival - first < s->arrivals - first)
+			gone++;
+		else if (to.flow && to.flow->queue && to.flow->queue == s->victim)
+			s->own_lost = true;
+		sf_drop_overlimit(skb, to_free);
+	}
+	return gone;
+}
+
+/*
+ * What enqueue has to return when there were drops, or segments, and there were
+ * @qlen packets of @backlog bytes before. @left packets are left of what came, which
+ * was @len bytes. The parent is about to count what our return value says, one
+ * packet of @len bytes or none: tell it how that differs from what happened.
+ */
+static inline int sf_result(struct Qdisc *sch, u32 qlen, u32 backlog,
+			    unsigned int left, unsigned int len)
+{
+	int count = sch->q.qlen - qlen;
+	int bytes = sch->qstats.backlog - backlog;
+	struct sf_sched *s = qdisc_priv(sch);
+	int ret = NET_XMIT_DROP;
+
+	if (left && (s->own_lost || (left == sch->q.qlen && qlen))) {
+		/*
+		 * The sender is to hear of congestion if its flow has lost an
+		 * older packet. Or the newcomer has replaced all others: taking
+		 * them back before it is counted would show some ancestor an
+		 * empty class, which it might put to sleep. Let it count none.
+		 */
+		ret = NET_XMIT_CN;
+	} else if (left) {
+		ret = NET_XMIT_SUCCESS;
+		count--;
+		bytes -= len;
+	}
+	if (count || bytes)
+		qdisc_tree_reduce_backlog(sch, -count, -bytes);
+	return ret;
+}
+
+static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
+					struct sf_place to,
+					struct sk_buff **to_free,
+					const struct sf_kind *kind)
+{
+	struct sk_buff *segs = sf_gso_segments(skb, sch), *next;
+	struct sf_sched *s = qdisc_priv(sch);
+	u32 backlog = sch->qstats.backlog;
+	unsigned int len = qdisc_pkt_len(skb), left = 0;
+	u32 first = s->arrivals;
+	u32 qlen = sch->q.qlen;
+
+	if (!segs) {
+		qdisc_qstats_drop(sch);
+		sf_drop_overlimit(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	sf_count(s->gso_split, 1);
+	s->own_lost = false;
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		if (unlikely(sf_too_large(s, segs))) {
+			sf_drop_too_large(segs, sch, to_free);
+			continue;
+		}
+		kind->insert(sch, segs, to);
+		left += 1 - sf_make_room(sch, first, to, to_free, kind);
+		sf_note_peak(s);
+	}
+	consume_skb(skb);
+	return sf_result(sch, qlen, backlog, left, len);
+}
+
+/* sf_enqueue - queue a packet whose place is known; what enqueue is to return */
+static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+				      struct sf_place to,
+				      struct sk_buff **to_free,
+				      const struct sf_kind *kind)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb), gone;
+	u32 qlen, backlog;
+	int ret;
+
+	if (skb_is_gso(skb) && s->split_gso)
+		return sf_enqueue_segments(skb, sch, to, to_free, kind);
+	if (unlikely(sf_too_large(s, skb))) {
+		sf_drop_too_large(skb, sch, to_free);
+		return NET_XMIT_DROP;
+	}
+
+	kind->insert(sch, skb, to);
+	ret = NET_XMIT_SUCCESS;
+	if (unlikely(sf_over_limit(s) || kind->over(sch, 0))) {
+		qlen = sch->q.qlen - 1;
+		backlog = sch->qstats.backlog - len;
+		s->own_lost = false;
+		gone = sf_make_room(sch, s->arrivals - 1, to, to_free, kind);
+		ret = sf_result(sch, qlen, backlog, 1 - gone, len);
+	}
+	sf_note_peak(s);
+	return ret;
+}
+
+/* sf_trim - drop what new limits do not allow; under sch_tree_lock() */
+static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
+{
+	unsigned int dropped = 0, bytes = 0;
+	struct sk_buff *skb;
+
+	while (sf_over_limit(qdisc_priv(sch))) {
+		skb = kind->take_victim(sch);
+		qdisc_qstats_drop(sch);
+		dropped++;
+		bytes += qdisc_pkt_len(skb);
+		rtnl_kfree_skbs(skb, skb);
+	}
+	if (dropped)
+		qdisc_tree_reduce_backlog(sch, dropped, bytes);
+}
+
+/*
+ * Classes: there is nothing inside to graft, change or find. The flows that hold
+ * packets are listed as X:8000 and up, by the number of their record, for those
+ * who want to look.
+ */
+#define SF_CLASS_FLOWS	0x8000
+
+static inline struct Qdisc *sf_class_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	return NULL;
+}
+
+static inline unsigned long sf_class_find(struct Qdisc *sch, u32 classid)
+{
+	return 0;
+}
+
+static inline int sf_class_dump(struct Qdisc *sch, unsigned long cl,
+				struct sk_buff *skb, struct tcmsg *tcm)
+{
+	tcm->tcm_handle |= cl;
+	return 0;
+}
+
+static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+	u32 flows = min_t(u32, s->table.sets * SF_WAYS,
+			  TC_H_MIN_MASK + 1 - SF_CLASS_FLOWS);
+	u32 i;
+
+	if (arg->stop)
+		return;
+	for (i = 0; i < flows; i++) {
+		if (!READ_ONCE(s->table.flows[i].queue)) {
+			arg->count++;
+			continue;
+		}
+		if (!tc_qdisc_stats_dump(sch, SF_CLASS_FLOWS + i, arg))
+			break;
+	}
+}
+
+/* The queue of flow @cl, and what it has attained, at one time */
+static inline u64 sf_class_queue(struct Qdisc *sch, unsigned long cl,
+				 struct gnet_stats_queue *qs)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+	const struct sf_flow *f = &s->table.flows[cl - SF_CLASS_FLOWS];
+	u64 attained;
+
+	memset(qs, 0, sizeof(*qs));
+	sch_tree_lock(sch);
+	if (f->queue) {
+		qs->qlen = s->table.queues[f->queue].qlen;
+		qs->backlog = s->table.queues[f->queue].backlog;
+	}
+	attained = f->attained;
+	sch_tree_unlock(sch);
+	return attained;
+}
+
+#endif
