@@ -78,6 +78,7 @@ enum tc_unit {
 	TC_UNIT_PERCENT,
 	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
 	TC_UNIT_WORD,		/* the option is all there is to type */
+	TC_UNIT_NAME,		/* one of some names, which stand for 0, 1, ... */
 };
 
 /*
@@ -92,6 +93,7 @@ struct tc_opt {
 	enum tc_unit unit;
 	int attr;
 	__u32 word;		/* the value that a word stands for */
+	const char * const *names;	/* up to NULL */
 };
 
 /*
@@ -167,6 +169,28 @@ static const struct tc_unit_text {
 			    "0 to 4294967.295" },
 };
 
+/* Say what the value of an option has to be; @arg was typed, NULL if nothing was. */
+static inline void tc_complain(const char *kind, const struct tc_opt *opt,
+			       const char *arg)
+{
+	unsigned int i;
+
+	fprintf(stderr, "%s: %s: ", kind, opt->name);
+	if (arg)
+		fprintf(stderr, "\"%s\" is not ", arg);
+	else
+		fprintf(stderr, "needs ");
+	if (opt->unit != TC_UNIT_NAME) {
+		fprintf(stderr, "%s (%s)\n", tc_unit_texts[opt->unit].what,
+			tc_unit_texts[opt->unit].typed);
+		return;
+	}
+	for (i = 0; opt->names[i]; i++)
+		fprintf(stderr, "%s%s", !i ? "" : opt->names[i + 1] ? ", " : " or ",
+			opt->names[i]);
+	fprintf(stderr, "\n");
+}
+
 /**
  * tc_get_u32 - read the value of an option
  * @kind: the qdisc, for the message
@@ -185,6 +209,13 @@ static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
 	__u64 whole;
 	char *end;
 
+	if (opt->unit == TC_UNIT_NAME) {
+		for (*val = 0; opt->names[*val]; ++*val) {
+			if (!strcmp(opt->names[*val], arg))
+				return 0;
+		}
+		goto bad;
+	}
 	typed = strtod(arg, &end);
 	for (i = 0; end != arg && i < sizeof(tc_suffixes) / sizeof(*s); i++) {
 		if (tc_suffixes[i].unit == opt->unit &&
@@ -205,8 +236,8 @@ static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
 			return 0;
 		}
 	}
-	fprintf(stderr, "%s: %s: \"%s\" is not %s (%s)\n", kind, opt->name, arg,
-		tc_unit_texts[opt->unit].what, tc_unit_texts[opt->unit].typed);
+bad:
+	tc_complain(kind, opt, arg);
 	return -1;
 }
 
@@ -245,9 +276,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 				continue;
 			used = o->unit == TC_UNIT_WORD ? 1 : 2;
 			if (used > argc) {
-				fprintf(stderr, "%s: %s: needs %s (%s)\n", kind,
-					o->name, tc_unit_texts[o->unit].what,
-					tc_unit_texts[o->unit].typed);
+				tc_complain(kind, o, NULL);
 				return -1;
 			}
 			val = o->word;
@@ -273,7 +302,19 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 	const char *suffix = "";
 	__u64 shown = val;
 	char text[80];
+	__u32 i;
 
+	if (opt->unit == TC_UNIT_NAME) {
+		for (i = 0; i < val && opt->names[i]; i++)
+			;
+		if (!opt->names[i])
+			return;		/* of a newer module */
+		snprintf(text, sizeof(text), "%s %s ", opt->name, opt->names[i]);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+		print_color_string(PRINT_JSON, COLOR_NONE, opt->json, NULL,
+				   opt->names[i]);
+		return;
+	}
 	if (opt->unit == TC_UNIT_WORD) {
 		snprintf(text, sizeof(text), "%s ", opt->name);
 		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
