@@ -45,7 +45,7 @@ testtools:
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
 		selftests/vm/lockstep.c -ldl
 	$(CC) -O2 -Wall -Wextra -Werror $(shell pkg-config --cflags libnl-3.0) \
-		-o selftests/las/netlink_attrs selftests/las/netlink_attrs.c \
+		-o selftests/kinds/netlink_attrs selftests/kinds/netlink_attrs.c \
 		$(shell pkg-config --libs libnl-3.0)
 
 install: all
@@ -71,7 +71,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab clean
-	rm -rf build selftests/vm/lockstep.so selftests/las/netlink_attrs
+	rm -rf build selftests/vm/lockstep.so selftests/kinds/netlink_attrs
 
 setup:
 	@selftests/vm/host-setup

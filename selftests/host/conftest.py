@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+INCLUDE = HERE.parents[1] / "include"
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,7 @@ def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ct
         built = path / f"{name}.so"
         subprocess.run(
             ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
-            + ["-fno-sanitize-recover", "-fPIC", "-shared", f"-I{path}"]
+            + ["-fno-sanitize-recover", "-fPIC", "-shared", f"-I{path}", f"-I{INCLUDE}"]
             + ["-o", built, HERE / f"{name}.c"],
             check=True,
         )

@@ -1,30 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-import os
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from las.lib import Gate  # noqa: E402
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not os.path.isdir("/sys/kernel/debug/sch_gate"):
-        pytest.exit("sch_gate is not loaded: run this by selftests/run.sh, in a virtual machine", 1)
+from lib.fixtures import *  # noqa: E402, F403
 
 
 @pytest.fixture
-def gate() -> Iterator[Callable[..., Gate]]:
-    """Make a device with gate and las; it is taken down and checked after the test."""
-    made: list[Gate] = []
-
-    def make(*args: str, **kwargs: str) -> Gate:
-        made.append(Gate(*args, **kwargs))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+def kind() -> str:
+    return "las"

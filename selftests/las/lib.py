@@ -1,288 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A dummy device with a gate (selftests/modules/sch_gate.c) above las.
-
-Frames are put in by a packet socket, whose send() tells whether the newcomer was dropped; what
-goes out, and in which order, is seen by a tap on the device. Each frame ends in its identity.
-"""
-
-import fcntl
-import json
-import os
-import socket
-import struct
-import subprocess
-import termios
-import time
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+"""The gate above las, and the model beside it."""
 
 from las.model import OVERFLOW, Model, Packet
-from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
-from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Packet as ScapyPacket
-
-SO_SNDBUFFORCE = 32
-SO_RCVBUFFORCE = 33
-SOL_PACKET = 263
-PACKET_VNET_HDR = 15
-PACKET_OUTGOING = 4
-GSO_TCPV4, GSO_TCPV6 = 1, 4  # of struct virtio_net_hdr
-ETH_P_ALL = 3
-
-
-def run(command: str) -> str:
-    """The output of a command that has to succeed."""
-    done = subprocess.run(command.split(), capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def refused(command: str) -> str:
-    """What a command said that has to fail."""
-    done = subprocess.run(command.split(), capture_output=True, text=True)
-    assert done.returncode != 0, f"{command}: succeeded"
-    return done.stderr
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The headers of a flow's frames, without payload."""
-
-    name: str
-    headers: bytes
-    begins: bool = False  # these are SYNs
-
-    @property
-    def version(self) -> int:
-        return self.headers[14] >> 4
-
-    @property
-    def shortest(self) -> int:
-        return max(60, len(self.headers) + 4)
-
-    def frame(self, length: int, ident: int) -> bytes:
-        """A frame of this many bytes. Its checksums are wrong, and nobody looks at them."""
-        assert length >= self.shortest, f"{self.name} cannot have a frame of {length} bytes"
-        frame = bytearray(self.headers.ljust(length, b"\0"))
-        if frame[12:14] == b"\x08\x00":
-            struct.pack_into("!H", frame, 16, length - 14)
-        elif frame[12:14] == b"\x86\xdd":
-            struct.pack_into("!H", frame, 18, length - 54)
-        struct.pack_into("!I", frame, length - 4, ident)
-        return bytes(frame)
-
-
-def flow_of(name: str, packet: ScapyPacket) -> Flow:
-    """A flow from its network header on."""
-    return Flow(name, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / packet))
-
-
-@cache
-def flow(number: int, tcp_flags: str = "A") -> Flow:
-    """The flow of this number: IPv4 and IPv6, UDP and TCP by turns."""
-    ports = {"sport": 1024 + number, "dport": 80}
-    tcp = number // 2 % 2 == 1
-    transport = TCP(**ports, flags=tcp_flags) if tcp else UDP(**ports)
-    if number % 2:
-        network = IPv6(src="fd00::1", dst="fd00::2")
-    else:
-        network = IP(src="10.0.0.1", dst="10.0.0.2")
-    headers = flow_of("", network / transport).headers
-    return Flow(f"flow {number}", headers, tcp and "S" in tcp_flags)
-
-
-def icmp(number: int) -> Flow:
-    if number % 2:
-        return flow_of("icmp6", IPv6(src="fd00::1", dst="fd00::2") / ICMPv6EchoRequest(id=number))
-    return flow_of("icmp", IP(src="10.0.0.1", dst="10.0.0.2") / ICMP(id=number))
-
-
-def arp(number: int) -> Flow:
-    return flow_of("arp", ARP(psrc="10.0.0.1", pdst=f"10.0.1.{number}"))
-
-
-def ethertype(number: int) -> Flow:
-    return Flow(f"type {number:#x}", bytes(12) + number.to_bytes(2, "big"))
-
-
-def identity(frame: bytes) -> int:
-    return struct.unpack("!I", frame[-4:])[0]
-
-
-class Device:
-    """A dummy device, a socket to put frames in and a tap to see them go out."""
-
-    dev = "d0"
-    queues = 1
-
-    def __init__(self) -> None:
-        if not os.path.isdir(f"/sys/class/net/{self.dev}"):
-            # slow to make, so all tests share it
-            run(f"ip link add {self.dev} mtu 9000 numtxqueues {self.queues} type dummy")
-            with open(f"/proc/sys/net/ipv6/conf/{self.dev}/disable_ipv6", "w") as file:
-                file.write("1")  # nothing may go out that was not put in
-            run(f"ip link set {self.dev} up")
-        self.tx = self._socket(0, SO_SNDBUFFORCE)
-        self.priority = 0  # of tx
-        self.tap = self._socket(ETH_P_ALL, SO_RCVBUFFORCE)
-        self.tap.setblocking(False)
-
-    def _socket(self, protocol: int, buffer: int) -> socket.socket:
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
-        sock.setsockopt(socket.SOL_SOCKET, buffer, 64 << 20)
-        sock.bind((self.dev, protocol))
-        return sock
-
-    def close(self) -> None:
-        """Take the qdiscs away and see that nothing was leaked on the way."""
-        try:
-            run(f"tc qdisc del dev {self.dev} root")
-            self.assert_freed()
-        finally:
-            self.tx.close()
-            self.tap.close()
-
-    def send(self, frame: bytes, priority: int = 0) -> bool:
-        """False if the newcomer itself was dropped. `priority` becomes skb->priority."""
-        if priority != self.priority:
-            self.tx.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
-            self.priority = priority
-        try:
-            self.tx.send(frame)
-        except OSError as error:
-            assert error.errno == 105, error  # ENOBUFS: NET_XMIT_DROP
-            return False
-        return True
-
-    def bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bytes:
-        """Segments as one GSO packet: `size` bytes of payload in each, `last` in the last."""
-        header = len(flow.headers)
-        payload = [ident.to_bytes(4, "big").rjust(size, b"\0") for ident in idents]
-        payload[-1] = payload[-1][-last:]
-        frame = bytearray(flow.headers + b"".join(payload))
-        if flow.version == 4:
-            struct.pack_into("!H", frame, 16, len(frame) - 14)
-            gso_type = GSO_TCPV4
-        else:
-            struct.pack_into("!H", frame, 18, len(frame) - 54)
-            gso_type = GSO_TCPV6
-        needs_csum = 1
-        vnet = struct.pack("=BBHHHH", needs_csum, gso_type, header, size, header - 20, 16)
-        return vnet + frame
-
-    def bundle_socket(self) -> socket.socket:
-        sock = self._socket(0, SO_SNDBUFFORCE)
-        sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
-        return sock
-
-    def send_bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bool:
-        with self.bundle_socket() as sock:
-            try:
-                sock.send(self.bundle(flow, idents, size, last))
-            except OSError as error:
-                assert error.errno == 105, error
-                return False
-        return True
-
-    def bounce(self) -> None:
-        """Link down and up; both sockets learn of it by an error that has to be read."""
-        run(f"ip link set {self.dev} down")
-        self.assert_freed()
-        run(f"ip link set {self.dev} up")
-        for sock in (self.tx, self.tap):
-            sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-
-    def frames(self) -> list[bytes]:
-        """What has gone out since the last call."""
-        frames = []
-        while True:
-            try:
-                frame, address = self.tap.recvfrom(65536)
-            except BlockingIOError:
-                return frames
-            if address[2] == PACKET_OUTGOING:
-                frames.append(frame)
-
-    def unfreed(self) -> int:
-        """Bytes of packets put in that nobody has freed yet."""
-        answer = fcntl.ioctl(self.tx, termios.TIOCOUTQ, bytes(4))
-        return struct.unpack("=i", answer)[0]
-
-    def assert_freed(self) -> None:
-        end = time.monotonic() + 10  # the last ones may wait for a grace period
-        while self.unfreed() and time.monotonic() < end:
-            time.sleep(0.01)
-        assert self.unfreed() == 0, "packets were leaked"
-
-    def show(self, kind: str = "las") -> dict[str, Any]:
-        shown = json.loads(run(f"tc -s -j qdisc show dev {self.dev}"))
-        return next(qdisc for qdisc in shown if qdisc["kind"] == kind)
-
-
-class Gate(Device):
-    """d0 --- gate 1: --- 1:1 --- las 10:"""
-
-    def __init__(self, options: str | None = "", stab: str = "") -> None:
-        """None: leave it the child it begins with."""
-        super().__init__()
-        run(f"tc qdisc replace dev {self.dev} root handle 1: {stab} gate")
-        if options is not None:
-            self.renew(options)
-        self.file = os.open(f"/sys/kernel/debug/sch_gate/{self.dev}", os.O_RDWR)
-
-    def close(self) -> None:
-        try:
-            self.state()
-        finally:
-            os.close(self.file)
-            super().close()
-
-    def state(self) -> dict[str, int]:
-        """The gate's counters, which have to agree with the child's."""
-        lines = os.pread(self.file, 4096, 0).decode().split()
-        state = {key: int(value) for key, value in (line.split("=") for line in lines)}
-        assert state["mismatches"] == 0, f"the parent and its child disagree: {state}"
-        return state
-
-    def command(self, text: str) -> None:
-        os.write(self.file, text.encode())
-
-    def release(self, count: int | None = None) -> list[bytes]:
-        """Let frames out, all if no count is given."""
-        self.command("release all" if count is None else f"release {count}")
-        end = time.monotonic() + 10
-        while self.state()["credit"] and time.monotonic() < end:
-            pass
-        return self.frames()
-
-    def order(self, count: int | None = None) -> list[int]:
-        return [identity(frame) for frame in self.release(count)]
-
-    def renew(self, options: str = "") -> None:
-        """Start again with a las that knows nothing; it is as published unless told otherwise."""
-        run(f"tc qdisc replace dev {self.dev} parent 1:1 handle 20: pfifo")
-        run(f"tc qdisc replace dev {self.dev} parent 1:1 handle 10: las plain {options}")
-
-    def change(self, options: str) -> None:
-        run(f"tc qdisc change dev {self.dev} parent 1:1 handle 10: las {options}")
-
-    def same_flow(self, a: Flow, b: Flow) -> bool:
-        """Do these share a record? Both have to be new to the qdisc."""
-        self.send(a.frame(1000, 1))
-        self.release()
-        self.send(a.frame(200, 2))
-        self.send(b.frame(200, 3))
-        return self.order()[0] == 2
+from lib.gate import Flow, Gate
 
 
 class Pair:
     """A gate and the model beside it: every step is done by both and compared."""
 
-    def __init__(self, gate: Gate, limit: int, memory: int = 32 << 20, **options: int) -> None:
+    def __init__(
+        self, gate: Gate, limit: int, memory_limit: int = 32 << 20, **options: int
+    ) -> None:
         self.gate = gate
-        self.model = Model(limit, memory, **options)
+        self.model = Model(limit, memory_limit, **options)
         self.before = gate.state()  # may have been used already
         self.truesize: dict[int, int] = {}
         self.sent = 0
@@ -320,16 +50,16 @@ class Pair:
     def change(
         self,
         limit: int | None = None,
-        memory: int | None = None,
+        memory_limit: int | None = None,
         fair: int | None = None,
         log: int | None = None,
     ) -> None:
         options = f"limit {limit} " if limit else ""
-        options += f"memory_limit {memory}b " if memory else ""
+        options += f"memory_limit {memory_limit}b " if memory_limit else ""
         options += f"fair {0 if fair == OVERFLOW else fair}b " if fair else ""
         options += f"log {log / 1000} " if log else ""
         self.gate.change(options)
-        self.model.change(limit, memory, fair, log)
+        self.model.change(limit, memory_limit, fair, log)
 
     def compare(self) -> None:
         """What the gate knows, cheap enough for every step."""

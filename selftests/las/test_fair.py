@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from las.lib import Flow, Gate, Pair, flow
+from las.lib import Pair
 from las.model import LONG, OVERFLOW
 from las.test_random import HUGE_IDLE, play
+from lib.gate import Flow, Gate, flow
 
 A, B, C = flow(0), flow(2), flow(4)
 FAIR = 16384

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from las.lib import Gate, Pair, arp, ethertype, flow, flow_of, icmp
+from las.lib import Pair
+from lib.gate import Gate, arp, ethertype, flow, flow_of, icmp
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
 from scapy.layers.inet6 import (
     IPv6,

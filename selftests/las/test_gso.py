@@ -1,40 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""GSO packets, split and whole."""
+"""GSO packets, and the ranks of segments. What all kinds do with them: kinds/test_gso.py"""
 
-import socket
 from collections.abc import Callable
 
 import pytest
-from las.lib import Flow, Gate, Pair, flow, run
+from las.lib import Pair
+from lib.gate import Flow, Gate, flow
 
-UDP_SEGMENT = 103  # socket option
 HUGE_IDLE = "idle 86400s"
 UDP4, UDP6, TCP4, TCP6 = (flow(n) for n in range(4))
 BOTH = pytest.mark.parametrize("each", [TCP4, TCP6], ids=["IPv4", "IPv6"])
-
-
-@BOTH
-def test_split(gate: Callable[..., Gate], each: Flow) -> None:
-    """Each segment is a packet: counted, ranked and sent by itself."""
-    d0 = gate(HUGE_IDLE)
-    pair = Pair(d0, 10000)
-    pair.send(flow(40), 1000)
-    pair.release()
-    pair.send_bundle(each, 10, 1000, 300)
-    pair.compare()
-    pair.send(flow(40), 500)  # after the first
-    pair.send_bundle(each, 2, 700, 700)
-    pair.send_bundle(each, 3, 1400, 4)
-    pair.compare()
-    assert (d0.show()["gso_split"], d0.show()["qlen"]) == (3, 16)
-    frames = d0.release()
-    idents = [int.from_bytes(frame[-4:], "big") for frame in frames]
-    assert idents == pair.model.release()
-    lengths = [len(frame) for frame in frames if frame[12:54] != flow(40).headers[12:54]]
-    header = len(each.headers)
-    assert sorted(lengths)[-2:] == [header + 1400] * 2
-    assert d0.show()["bytes"] == sum(map(len, frames)) + 1000
-    assert d0.show()["packets"] == 17
 
 
 @BOTH
@@ -80,21 +55,6 @@ def test_limit_within_a_bundle(gate: Callable[..., Gate], limit: int) -> None:
     pair.release()
 
 
-def test_bundle_that_replaces_all(gate: Callable[..., Gate]) -> None:
-    """The parent counts none of it and must not take its class for empty."""
-    d0 = gate(f"limit 2 {HUGE_IDLE}")
-    pair = Pair(d0, 2)
-    pair.send(UDP4, 1000)
-    pair.release()
-    pair.send(UDP4, 1000)
-    pair.send(UDP4, 1000)
-    cn = d0.state()["cn"]
-    assert pair.send_bundle(TCP6, 3, 100, 100)  # two of them are left
-    pair.compare()
-    assert d0.state()["cn"] == cn + 1
-    pair.release()
-
-
 def test_bundle_that_is_dropped(gate: Callable[..., Gate]) -> None:
     """Nothing of it is left, which is a drop like any other."""
     d0 = gate(f"limit 3 {HUGE_IDLE}")
@@ -108,53 +68,3 @@ def test_bundle_that_is_dropped(gate: Callable[..., Gate]) -> None:
     pair.compare_statistics()
     assert d0.show()["drops"] == 5
     pair.release()
-
-
-def test_memory_of_segments(gate: Callable[..., Gate]) -> None:
-    d0 = gate(f"memory_limit 30000b {HUGE_IDLE}")
-    assert d0.send_bundle(TCP4, list(range(40)), 1000, 1000)
-    shown = d0.show()
-    assert 20000 < shown["memory"] <= 30000
-    assert 0 < shown["qlen"] < 40 and shown["drop_memory"] == 40 - shown["qlen"]
-    assert shown["memory"] % shown["qlen"] == 0  # all alike
-    assert d0.order() == list(range(shown["qlen"]))
-    assert d0.show()["memory"] == 0
-
-
-def test_split_udp(gate: Callable[..., Gate]) -> None:
-    """From a socket, since not every kernel takes such packets from elsewhere."""
-    d0 = gate(HUGE_IDLE)
-    run("ip addr add 192.0.2.1/24 dev d0")
-    run("ip neigh replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev d0")
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 500)
-            sock.connect(("192.0.2.2", 9))
-            sock.send(bytes(1700))
-            shown = d0.show()
-            assert (shown["gso_split"], shown["qlen"]) == (1, 4)
-            assert shown["backlog"] == d0.state()["backlog"] == 1700 + 4 * 42
-            assert [len(frame) for frame in d0.release()] == [542, 542, 542, 242]
-            d0.change("no_split_gso")
-            sock.send(bytes(1700))
-            shown = d0.show()
-            assert (shown["gso_split"], shown["qlen"]) == (1, 1)
-            assert shown["backlog"] == d0.state()["backlog"] == 1700 + 4 * 42
-            d0.release()
-    finally:
-        run("ip addr del 192.0.2.1/24 dev d0")
-
-
-def test_size_table(gate: Callable[..., Gate]) -> None:
-    """Each segment has the length it would have had by itself."""
-    d0 = gate(HUGE_IDLE, stab="stab overhead 40 linklayer atm mtu 2048 tsize 512")
-    for length in (1054, 1054, 1054, 700, 100):
-        d0.send(TCP4.frame(length, 1))
-    single = d0.state()["backlog"]
-    d0.release()
-    assert single > 3 * 1054 + 700 + 100 + 5 * 40
-    assert d0.send_bundle(TCP4, [1, 2, 3], 1000, 646)
-    d0.send(TCP4.frame(1054, 4))
-    d0.send(TCP4.frame(100, 5))
-    assert d0.state()["backlog"] == single
-    assert d0.order() == [1, 2, 3, 4, 5]

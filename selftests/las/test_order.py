@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from las.lib import Gate, flow
+from lib.gate import Gate, flow
 
 A, B, C = flow(0), flow(1), flow(2)
 

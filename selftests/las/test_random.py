@@ -5,8 +5,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from las.lib import Flow, Gate, Pair, flow
+from las.lib import Pair
 from las.model import OVERFLOW
+from lib.gate import Flow, Gate, flow
 
 HUGE_IDLE = "idle 86400s"
 
@@ -73,7 +74,7 @@ def test_limits_that_change(gate: Callable[..., Gate]) -> None:
         pair.change(limit=rng.choice([1, 2, 3, rng.randint(4, 60)]))
         pair.compare()
         if rng.random() < 0.3:
-            pair.change(memory=rng.choice([4096, rng.randint(4097, 50000), 1 << 20]))
+            pair.change(memory_limit=rng.choice([4096, rng.randint(4097, 50000), 1 << 20]))
             pair.compare()
         play(pair, rng, [flow(n) for n in range(20)], pair.sent + 30, 40)
     assert pair.model.drop_limit > 100 and pair.model.drop_memory > 10

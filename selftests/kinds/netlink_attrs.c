@@ -4,7 +4,7 @@
  * is not nested, and values out of range beside good ones. Each has to be refused,
  * with a message about the right attribute, and change nothing.
  *
- *	netlink_attrs DEVICE	prints TAP
+ *	netlink_attrs KIND DEVICE	prints TAP
  *
  * DEVICE is a dummy without a qdisc of its own.
  */
@@ -23,9 +23,132 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 #include "../../include/uapi/pkt_las.h"
+#include "../../include/uapi/pkt_sqf.h"
 
 #define HANDLE	0x100000
 
+/* One bad attribute: @len bytes of @value */
+struct bad {
+	int type;
+	int len;
+	__u32 value;
+	const char *text;	/* in what the kernel says */
+};
+
+/* What is outside is tried at both ends, and the largest value of all. */
+struct range {
+	int type;
+	__u32 low, high;
+	const char *text;
+};
+
+/* What a kind takes: each list ends in type 0 */
+static const struct kind {
+	const char *name;
+	int max;			/* the last attribute; the first four are
+					 * the same everywhere
+					 */
+	const char *names[16];
+	__u32 good[16];			/* values other than by default */
+	struct range ranges[16];
+	struct bad values[16];
+} kinds[] = {
+	{
+		.name = "las",
+		.max = TCA_LAS_MAX,
+		.names = {
+			[TCA_LAS_LIMIT] = "limit", [TCA_LAS_MEMORY_LIMIT] = "memory_limit",
+			[TCA_LAS_FLOWS] = "flows", [TCA_LAS_IDLE] = "idle",
+			[TCA_LAS_FAIR] = "fair", [TCA_LAS_FORGIVE] = "forgive",
+			[TCA_LAS_LOG] = "log", [TCA_LAS_SPLIT_GSO] = "split_gso",
+			[TCA_LAS_BUFFER] = "buffer",
+			[TCA_LAS_FORGIVE_SHARE] = "forgive_share",
+		},
+		.good = {
+			[TCA_LAS_LIMIT] = 7, [TCA_LAS_MEMORY_LIMIT] = 8192,
+			[TCA_LAS_FLOWS] = 16, [TCA_LAS_IDLE] = 9, [TCA_LAS_FAIR] = 20000,
+			[TCA_LAS_FORGIVE] = 3, [TCA_LAS_LOG] = 2000,
+			[TCA_LAS_SPLIT_GSO] = 0, [TCA_LAS_BUFFER] = 77,
+			[TCA_LAS_FORGIVE_SHARE] = 11,
+		},
+		.ranges = {
+			{ TCA_LAS_LIMIT, TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX,
+			  "las: limit must be 1 to " },
+			{ TCA_LAS_MEMORY_LIMIT, TC_LAS_MEMORY_MIN, TC_LAS_MEMORY_MAX,
+			  "las: memory_limit must be 4096 to " },
+			{ TCA_LAS_FLOWS, TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX,
+			  "las: flows must be a power of two, 8 to " },
+			{ TCA_LAS_IDLE, TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX,
+			  "las: idle must be 1 to " },
+			{ TCA_LAS_FAIR, TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX,
+			  "las: fair must be 0 or 16384 to " },
+			{ TCA_LAS_LOG, TC_LAS_LOG_MIN, TC_LAS_LOG_MAX,
+			  "las: log must be 0.25 to 4" },
+			{ TCA_LAS_BUFFER, TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX,
+			  "las: buffer must be 0 or 10 to " },
+		},
+		.values = {
+			{ TCA_LAS_FLOWS, 4, 0, "las: flows must be a power of two, 8 to " },
+			{ TCA_LAS_FLOWS, 4, 4, "las: flows must be a power of two, 8 to " },
+			{ TCA_LAS_FLOWS, 4, 9, "las: flows must be a power of two, 8 to " },
+			{ TCA_LAS_FLOWS, 4, 0x80000000,
+			  "las: flows must be a power of two, 8 to " },
+			{ TCA_LAS_FAIR, 4, 1, "las: fair must be 0 or 16384 to " },
+			{ TCA_LAS_FORGIVE, 4, TC_LAS_FORGIVE_MAX + 1U,
+			  "las: forgive must be 0 to " },
+			{ TCA_LAS_FORGIVE, 4, 0xffffffff, "las: forgive must be 0 to " },
+			{ TCA_LAS_LOG, 4, 0, "las: log must be 0.25 to 4" },
+			{ TCA_LAS_SPLIT_GSO, 4, 2, "las: split_gso must be 0 or 1" },
+			{ TCA_LAS_SPLIT_GSO, 4, 0xffffffff, "las: split_gso must be 0 or 1" },
+			{ TCA_LAS_BUFFER, 4, 1, "las: buffer must be 0 or 10 to " },
+			{ TCA_LAS_FORGIVE_SHARE, 4, 101,
+			  "las: forgive_share must be 0 to 100" },
+			{ TCA_LAS_FORGIVE_SHARE, 4, 0xffffffff,
+			  "las: forgive_share must be 0 to 100" },
+		},
+	}, {
+		.name = "sqf",
+		.max = TCA_SQF_MAX,
+		.names = {
+			[TCA_SQF_LIMIT] = "limit", [TCA_SQF_MEMORY_LIMIT] = "memory_limit",
+			[TCA_SQF_FLOWS] = "flows", [TCA_SQF_IDLE] = "idle",
+			[TCA_SQF_POLICY] = "policy", [TCA_SQF_QUANTUM] = "quantum",
+			[TCA_SQF_DROP_HEAD] = "drop", [TCA_SQF_SPLIT_GSO] = "split_gso",
+		},
+		.good = {
+			[TCA_SQF_LIMIT] = 7, [TCA_SQF_MEMORY_LIMIT] = 8192,
+			[TCA_SQF_FLOWS] = 16, [TCA_SQF_IDLE] = 9,
+			[TCA_SQF_POLICY] = TC_SQF_POLICY_FQ, [TCA_SQF_QUANTUM] = 300,
+			[TCA_SQF_DROP_HEAD] = 1, [TCA_SQF_SPLIT_GSO] = 0,
+		},
+		.ranges = {
+			{ TCA_SQF_LIMIT, TC_SQF_LIMIT_MIN, TC_SQF_LIMIT_MAX,
+			  "sqf: limit must be 1 to " },
+			{ TCA_SQF_MEMORY_LIMIT, TC_SQF_MEMORY_MIN, TC_SQF_MEMORY_MAX,
+			  "sqf: memory_limit must be 4096 to " },
+			{ TCA_SQF_FLOWS, TC_SQF_FLOWS_MIN, TC_SQF_FLOWS_MAX,
+			  "sqf: flows must be a power of two, 8 to " },
+			{ TCA_SQF_IDLE, TC_SQF_IDLE_MIN, TC_SQF_IDLE_MAX,
+			  "sqf: idle must be 1 to " },
+			{ TCA_SQF_QUANTUM, TC_SQF_QUANTUM_MIN, TC_SQF_QUANTUM_MAX,
+			  "sqf: quantum must be 256 to " },
+		},
+		.values = {
+			{ TCA_SQF_FLOWS, 4, 0, "sqf: flows must be a power of two, 8 to " },
+			{ TCA_SQF_FLOWS, 4, 9, "sqf: flows must be a power of two, 8 to " },
+			{ TCA_SQF_QUANTUM, 4, 0, "sqf: quantum must be 256 to " },
+			{ TCA_SQF_POLICY, 4, TC_SQF_POLICY_MAX + 1,
+			  "sqf: policy must be 0 (sqf), 1 (lqf) or 2 (fq)" },
+			{ TCA_SQF_POLICY, 4, 0xffffffff,
+			  "sqf: policy must be 0 (sqf), 1 (lqf) or 2 (fq)" },
+			{ TCA_SQF_DROP_HEAD, 4, 2, "sqf: drop_head must be 0 or 1" },
+			{ TCA_SQF_SPLIT_GSO, 4, 2, "sqf: split_gso must be 0 or 1" },
+			{ TCA_SQF_SPLIT_GSO, 4, 0xffffffff, "sqf: split_gso must be 0 or 1" },
+		},
+	},
+};
+
+static const struct kind *kind;
 static struct nl_sock *sock;
 static int ifindex;
 static int count, failed;
@@ -67,7 +190,7 @@ static struct nl_msg *request(int type, int flags)
 
 	if (!msg || nlmsg_append(msg, &tc, sizeof(tc), NLMSG_ALIGNTO))
 		die("no memory");
-	if (type == RTM_NEWQDISC && nla_put_string(msg, TCA_KIND, "las"))
+	if (type == RTM_NEWQDISC && nla_put_string(msg, TCA_KIND, kind->name))
 		die("no memory");
 	return msg;
 }
@@ -137,14 +260,6 @@ static int shown_options(unsigned char *to, int size)
 	return len;
 }
 
-/* One bad attribute: @len bytes of @value */
-struct bad {
-	int type;
-	int len;
-	__u32 value;
-	const char *text;	/* in what the kernel says */
-};
-
 static void put(struct nl_msg *msg, int type, __u32 value, int len)
 {
 	__u32 data[2] = { value };
@@ -160,15 +275,6 @@ static const char * const companies[] = {
 	"alone", "before a good one", "after a good one", "after itself, good",
 };
 
-/* Values that are good, and not the default */
-static const __u32 good[TCA_LAS_MAX + 1] = {
-	[TCA_LAS_LIMIT] = 7, [TCA_LAS_MEMORY_LIMIT] = 8192,
-	[TCA_LAS_FLOWS] = 16, [TCA_LAS_IDLE] = 9, [TCA_LAS_FAIR] = 20000,
-	[TCA_LAS_FORGIVE] = 3, [TCA_LAS_LOG] = 2000,
-	[TCA_LAS_SPLIT_GSO] = 0, [TCA_LAS_BUFFER] = 77,
-	[TCA_LAS_FORGIVE_SHARE] = 11,
-};
-
 /* A request with the bad attribute; @at becomes the place of it. */
 static struct nl_msg *spoilt(const struct bad *bad, enum company company,
 			     int flags, int *at)
@@ -179,13 +285,13 @@ static struct nl_msg *spoilt(const struct bad *bad, enum company company,
 
 	nest->nla_type |= NLA_F_NESTED;
 	if (company == AFTER_GOOD)
-		put(msg, other, good[other], sizeof(__u32));
-	if (company == TWICE && bad->type <= TCA_LAS_MAX)
-		put(msg, bad->type, good[bad->type], sizeof(__u32));
+		put(msg, other, kind->good[other], sizeof(__u32));
+	if (company == TWICE && bad->type <= kind->max)
+		put(msg, bad->type, kind->good[bad->type], sizeof(__u32));
 	*at = nlmsg_hdr(msg)->nlmsg_len;
 	put(msg, bad->type, bad->value, bad->len);
 	if (company == BEFORE_GOOD)
-		put(msg, other, good[other], sizeof(__u32));
+		put(msg, other, kind->good[other], sizeof(__u32));
 	nla_nest_end(msg, nest);
 	return msg;
 }
@@ -203,18 +309,9 @@ static void expect(const struct answer *answer, int error, const char *text,
 		       strerror(error), text, at);
 }
 
-static const char * const names[TCA_LAS_MAX + 1] = {
-	[TCA_LAS_LIMIT] = "limit", [TCA_LAS_MEMORY_LIMIT] = "memory_limit",
-	[TCA_LAS_FLOWS] = "flows", [TCA_LAS_IDLE] = "idle",
-	[TCA_LAS_FAIR] = "fair", [TCA_LAS_FORGIVE] = "forgive",
-	[TCA_LAS_LOG] = "log", [TCA_LAS_SPLIT_GSO] = "split_gso",
-	[TCA_LAS_BUFFER] = "buffer",
-	[TCA_LAS_FORGIVE_SHARE] = "forgive_share",
-};
-
 static const char *name_of(int type)
 {
-	return type <= TCA_LAS_MAX ? names[type] : "unknown";
+	return type <= kind->max ? kind->names[type] : "unknown";
 }
 
 static void try_bad(const struct bad *bad, const char *how, int flags)
@@ -237,70 +334,38 @@ static void try_bad(const struct bad *bad, const char *how, int flags)
 	}
 }
 
-/* What is outside is tried at both ends, and the largest value of all. */
-static const struct range {
-	int type;
-	__u32 low, high;
-	const char *text;
-} ranges[] = {
-	{ TCA_LAS_LIMIT, TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX, "las: limit must be 1 to " },
-	{ TCA_LAS_MEMORY_LIMIT, TC_LAS_MEMORY_MIN, TC_LAS_MEMORY_MAX,
-	  "las: memory_limit must be 4096 to " },
-	{ TCA_LAS_FLOWS, TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX,
-	  "las: flows must be a power of two, 8 to " },
-	{ TCA_LAS_IDLE, TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX, "las: idle must be 1 to " },
-	{ TCA_LAS_FAIR, TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX, "las: fair must be 0 or 16384 to " },
-	{ TCA_LAS_LOG, TC_LAS_LOG_MIN, TC_LAS_LOG_MAX, "las: log must be 0.25 to 4" },
-	{ TCA_LAS_BUFFER, TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX,
-	  "las: buffer must be 0 or 10 to " },
-};
-
-static const struct bad values[] = {
-	{ TCA_LAS_FLOWS, 4, 0, "las: flows must be a power of two, 8 to " },
-	{ TCA_LAS_FLOWS, 4, 4, "las: flows must be a power of two, 8 to " },
-	{ TCA_LAS_FLOWS, 4, 9, "las: flows must be a power of two, 8 to " },
-	{ TCA_LAS_FLOWS, 4, 0x80000000, "las: flows must be a power of two, 8 to " },
-	{ TCA_LAS_FAIR, 4, 1, "las: fair must be 0 or 16384 to " },
-	{ TCA_LAS_FORGIVE, 4, TC_LAS_FORGIVE_MAX + 1U, "las: forgive must be 0 to " },
-	{ TCA_LAS_FORGIVE, 4, 0xffffffff, "las: forgive must be 0 to " },
-	{ TCA_LAS_LOG, 4, 0, "las: log must be 0.25 to 4" },
-	{ TCA_LAS_SPLIT_GSO, 4, 2, "las: split_gso must be 0 or 1" },
-	{ TCA_LAS_SPLIT_GSO, 4, 0xffffffff, "las: split_gso must be 0 or 1" },
-	{ TCA_LAS_BUFFER, 4, 1, "las: buffer must be 0 or 10 to " },
-	{ TCA_LAS_FORGIVE_SHARE, 4, 101, "las: forgive_share must be 0 to 100" },
-	{ TCA_LAS_FORGIVE_SHARE, 4, 0xffffffff, "las: forgive_share must be 0 to 100" },
-};
-
 static void try_all(const char *how, int flags)
 {
 	static const int lengths[] = { 0, 1, 2, 3, 5, 8 };
+	const struct range *range;
+	const struct bad *value;
 	struct bad bad = { 0 };
 	unsigned int i;
 
-	for (bad.type = 1; bad.type <= TCA_LAS_MAX; bad.type++) {
-		bad.value = good[bad.type];
+	for (bad.type = 1; bad.type <= kind->max; bad.type++) {
+		bad.value = kind->good[bad.type];
 		bad.text = "invalid attribute length";
 		for (i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 			bad.len = lengths[i];
 			try_bad(&bad, how, flags);
 		}
 	}
-	bad.type = TCA_LAS_MAX + 1;
+	bad.type = kind->max + 1;
 	bad.len = 4;
 	bad.text = "Unknown attribute type";
 	try_bad(&bad, how, flags);
-	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
-		bad.type = ranges[i].type;
-		bad.text = ranges[i].text;
-		bad.value = ranges[i].low - 1;
+	for (range = kind->ranges; range->type; range++) {
+		bad.type = range->type;
+		bad.text = range->text;
+		bad.value = range->low - 1;
 		try_bad(&bad, how, flags);
-		bad.value = ranges[i].high + 1U;
+		bad.value = range->high + 1U;
 		try_bad(&bad, how, flags);
 		bad.value = 0xffffffff;
 		try_bad(&bad, how, flags);
 	}
-	for (i = 0; i < sizeof(values) / sizeof(*values); i++)
-		try_bad(&values[i], how, flags);
+	for (value = kind->values; value->type; value++)
+		try_bad(value, how, flags);
 }
 
 /* What is wrong with TCA_OPTIONS itself */
@@ -329,7 +394,7 @@ static void try_nest(const char *how, int flags)
 		nest->nla_type &= ~NLA_F_NESTED;
 		if (i)
 			nest->nla_type |= NLA_F_NESTED;
-		put(msg, TCA_LAS_LIMIT, good[TCA_LAS_LIMIT], sizeof(__u32));
+		put(msg, TCA_LAS_LIMIT, kind->good[TCA_LAS_LIMIT], sizeof(__u32));
 		if (i == 1)
 			nlmsg_append(msg, (void *)tail, sizeof(tail), 0);
 		else if (i == 2)
@@ -359,15 +424,15 @@ static void try_good(const char *how, int flags)
 	int type, len;
 
 	nest->nla_type |= NLA_F_NESTED;
-	for (type = 1; type <= TCA_LAS_MAX; type++)
-		put(msg, type, good[type], sizeof(__u32));
+	for (type = 1; type <= kind->max; type++)
+		put(msg, type, kind->good[type], sizeof(__u32));
 	nla_nest_end(msg, nest);
 	answer = ask_kernel(msg);
 	expect(&answer, 0, "", -1, how);
 	len = shown_options(now, sizeof(now));
-	for (type = 1; type <= TCA_LAS_MAX; type++) {
+	for (type = 1; type <= kind->max; type++) {
 		attr = nla_find((struct nlattr *)now, len, type);
-		all = all && attr && nla_get_u32(attr) == good[type];
+		all = all && attr && nla_get_u32(attr) == kind->good[type];
 	}
 	report(all && len, "%s: all values are what was sent", how);
 }
@@ -375,11 +440,16 @@ static void try_good(const char *how, int flags)
 int main(int argc, char **argv)
 {
 	const int on = 1;
+	unsigned int i;
 	int fd;
 
-	ifindex = argc == 2 ? if_nametoindex(argv[1]) : 0;
+	for (i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (!strcmp(kinds[i].name, argv[1]))
+			kind = &kinds[i];
+	}
+	ifindex = kind ? if_nametoindex(argv[2]) : 0;
 	if (!ifindex)
-		die("usage: netlink_attrs DEVICE");
+		die("usage: netlink_attrs KIND DEVICE");
 	sock = nl_socket_alloc();
 	if (!sock || nl_connect(sock, NETLINK_ROUTE))
 		die("no netlink socket");

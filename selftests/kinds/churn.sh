@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Add, replace, change and delete las under load, take the link and at last the
-# whole namespace away, then unload the module.
+# Add, replace, change and delete qdiscs of a kind under load, take the link and at
+# last the whole namespace away, then unload the module.
+#
+#	churn.sh KIND
 #
 #   netns snd              netns rtr                            netns rcv
 #   s0 ----------------- r0       r1 --------------------------- c0
@@ -17,6 +19,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/net.sh
 readonly PORT=5001
+kind=$1
 default=$(sysctl -n net.core.default_qdisc)
 rate=$(fillable 20 1)mbit
 
@@ -28,7 +31,7 @@ shaper() {
 	t qdisc del dev r1 root 2>/dev/null
 	t qdisc add dev r1 root handle 1: htb default 1 &&
 		t class replace dev r1 parent 1: classid 1:1 htb rate "$rate" &&
-		t qdisc replace dev r1 parent 1:1 handle 10: las limit 50
+		t qdisc replace dev r1 parent 1:1 handle 10: "$kind" limit 50
 }
 
 kinds() {
@@ -37,16 +40,16 @@ kinds() {
 	for i in $(seq 8); do
 		t qdisc replace dev r1 parent 1:1 handle 20: fq_codel || return
 		sleep 0.05
-		t qdisc replace dev r1 parent 1:1 handle 10: las limit $((i * 5)) || return
+		t qdisc replace dev r1 parent 1:1 handle 10: "$kind" limit $((i * 5)) || return
 		sleep 0.05
 	done
 }
 
-las_to_las() {
+itself() {
 	local i
 
 	for i in $(seq 8); do
-		t qdisc replace dev r1 parent 1:1 handle $((10 + i)): las flows 8 || return
+		t qdisc replace dev r1 parent 1:1 handle $((10 + i)): "$kind" flows 8 || return
 		sleep 0.05
 	done
 }
@@ -55,12 +58,12 @@ changes() {
 	local i
 
 	for i in 1 1000 2 30 1 7 400 3; do
-		t qdisc change dev r1 parent 1:1 las limit "$i" idle "${i}ms" || return
+		t qdisc change dev r1 parent 1:1 "$kind" limit "$i" idle "${i}ms" || return
 		sleep 0.03
-		t qdisc change dev r1 parent 1:1 las memory_limit $((4096 + i * 999))b || return
+		t qdisc change dev r1 parent 1:1 "$kind" memory_limit $((4096 + i * 999))b || return
 		sleep 0.03
 	done
-	! t qdisc change dev r1 parent 1:1 las limit 0 2>/dev/null
+	! t qdisc change dev r1 parent 1:1 "$kind" limit 0 2>/dev/null
 }
 
 delete_and_add() {
@@ -68,7 +71,7 @@ delete_and_add() {
 
 	for i in $(seq 8); do
 		t qdisc del dev r1 parent 1:1 || return
-		t qdisc add dev r1 parent 1:1 handle 10: las limit 20 || return
+		t qdisc add dev r1 parent 1:1 handle 10: "$kind" limit 20 || return
 		sleep 0.05
 	done
 }
@@ -79,7 +82,7 @@ delete_classes() {
 	for i in $(seq 4); do
 		t qdisc replace dev r1 root handle $((1 + i)): drr || return
 		t class add dev r1 parent $((1 + i)): classid $((1 + i)):1 drr || return
-		t qdisc add dev r1 parent $((1 + i)):1 las limit 5 || return
+		t qdisc add dev r1 parent $((1 + i)):1 "$kind" limit 5 || return
 		t filter add dev r1 parent $((1 + i)): protocol all matchall \
 			classid $((1 + i)):1 || return
 		sleep 0.05
@@ -103,25 +106,25 @@ roots() {
 	local i
 
 	for i in $(seq 4); do
-		t qdisc replace dev r1 root handle 5: las limit 10 || return
+		t qdisc replace dev r1 root handle 5: "$kind" limit 10 || return
 		sleep 0.05
 		t qdisc replace dev r1 root handle 6: mq || return
-		t qdisc add dev r1 parent 6:1 las limit 3 || return
-		t qdisc add dev r1 parent 6:2 las limit 100 || return
+		t qdisc add dev r1 parent 6:1 "$kind" limit 3 || return
+		t qdisc add dev r1 parent 6:2 "$kind" limit 100 || return
 		sleep 0.05
 		t qdisc replace dev r1 root handle 7: tbf rate 10mbit burst 4kb limit 90kb || return
-		t qdisc replace dev r1 parent 7:1 las limit 4 || return
+		t qdisc replace dev r1 parent 7:1 "$kind" limit 4 || return
 		sleep 0.05
 		t qdisc del dev r1 root || return
 	done
 }
 
-a_las_for_each_queue() {
+one_for_each_queue() {
 	local shown
 
 	shown=$(t -s qdisc show dev r1 invisible)
-	[ "$(echo "$shown" | grep -c "^qdisc las 0: parent 8:[12] ")" -eq 2 ] &&
-		echo "$shown" | grep -A1 "^qdisc las" | grep -q "Sent [1-9]" && return
+	[ "$(echo "$shown" | grep -c "^qdisc $kind 0: parent 8:[12] ")" -eq 2 ] &&
+		echo "$shown" | grep -A1 "^qdisc $kind" | grep -q "Sent [1-9]" && return
 	echo "$shown"
 	return 1
 }
@@ -130,11 +133,11 @@ a_las_for_each_queue() {
 default_qdisc() {
 	local i
 
-	sysctl -qw net.core.default_qdisc=las || return
+	sysctl -qw net.core.default_qdisc="$kind" || return
 	for i in $(seq 4); do
 		t qdisc replace dev r1 root handle 8: mq || return
 		sleep 0.05
-		within 20 a_las_for_each_queue || return
+		within 20 one_for_each_queue || return
 		ip -n rtr link set r1 down || return
 		ip -n rtr link set r1 up || return
 		sleep 0.05
@@ -143,7 +146,7 @@ default_qdisc() {
 }
 
 transfer() {
-	ip netns exec snd ./tcp_transfer.py send 10.0.2.1 "$PORT" "$(fillable 200000 20000)" 2
+	ip netns exec snd ../lib/tcp_transfer.py send 10.0.2.1 "$PORT" "$(fillable 200000 20000)" 2
 }
 
 leaf_was_busy() {
@@ -156,7 +159,7 @@ namespace() {
 }
 
 unload() {
-	rmmod sch_las && [ ! -d /sys/module/sch_las ]
+	rmmod "sch_$kind" && [ ! -d "/sys/module/sch_$kind" ]
 }
 
 flood() {
@@ -164,7 +167,7 @@ flood() {
 
 	floods=()
 	for host in 10.0.2.1 fd00:2::1; do
-		ip netns exec snd ./tcp_transfer.py flood $host 9 &
+		ip netns exec snd ../lib/tcp_transfer.py flood $host 9 &
 		floods+=($!)
 	done
 }
@@ -173,10 +176,10 @@ load=()
 floods=()
 trap 'kill "${load[@]}" "${floods[@]}" 2>/dev/null; net_down' EXIT
 net_up
-ip netns exec rcv ./tcp_transfer.py serve $PORT &
+ip netns exec rcv ../lib/tcp_transfer.py serve $PORT &
 load+=($!)
 for host in 10.0.2.1 fd00:2::1; do
-	(while ip netns exec snd ./tcp_transfer.py send $host $PORT 500000 2; do :; done) \
+	(while ip netns exec snd ../lib/tcp_transfer.py send $host $PORT 500000 2; do :; done) \
 		>/dev/null 2>&1 &
 	load+=($!)
 done
@@ -186,7 +189,7 @@ flood
 
 check "load: shaper" shaper
 check "load: the queue overflows" within 60 leaf_was_busy
-for phase in kinds las_to_las changes delete_and_add link_down_and_up delete_classes roots default_qdisc; do
+for phase in kinds itself changes delete_and_add link_down_and_up delete_classes roots default_qdisc; do
 	check "$phase: setup" shaper
 	check "$phase" $phase
 done

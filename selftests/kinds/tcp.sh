@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Real TCP over IPv4 and IPv6 through a bottleneck with a las leaf:
+# Real TCP over IPv4 and IPv6 through a bottleneck with a leaf of a kind:
+#
+#	tcp.sh KIND
 #
 #   netns snd          netns rtr                            netns rcv
 #   s0 ------------- r0       r1 --------------------------- c0
-#   6 senders                 htb 1: -- 1:1 RATE -- las 10:   server
+#   6 senders                 htb 1: -- 1:1 RATE -- KIND 10:  server
 #
 # (addresses: selftests/lib/net.sh)
 
@@ -15,29 +17,33 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/net.sh
 readonly PORT=5001
+kind=$1
 
 # A number that tc shows of the leaf, by the word before it
 leaf() {
 	tc -n rtr -s qdisc show dev r1 parent 1:1 |
-		sed -n "s/.*\<$1 \([0-9]*\).*/\1/p" | head -n 1
+		grep -oE "\<$1 [0-9]+" | head -n 1 | grep -oE '[0-9]+$'
 }
 
 bottleneck() { # RATE OPTIONS...
 	tc -n rtr qdisc replace dev r1 root handle 1: htb default 1 &&
 		tc -n rtr class replace dev r1 parent 1: classid 1:1 htb rate "$1" &&
 		tc -n rtr qdisc replace dev r1 parent 1:1 handle 10: \
-			las "${@:2}"
+			"$kind" "${@:2}"
 }
 
 transfer() { # HOST BYTES
-	ip netns exec snd ./tcp_transfer.py send "$1" "$PORT" "$2" 6
+	ip netns exec snd ../lib/tcp_transfer.py send "$1" "$PORT" "$2" 6
 }
 
 dropped_and_counted() {
-	local dropped causes
+	local dropped cause causes
 
 	dropped=$(leaf "dropped")
-	causes=$(($(leaf drop_limit) + $(leaf drop_memory) + $(leaf drop_buffer)))
+	causes=0
+	for cause in limit memory buffer; do
+		causes=$((causes + $(leaf "drop_$cause" || echo 0)))
+	done
 	echo "dropped $dropped, by their causes $causes"
 	[ "$dropped" -gt 0 ] && [ "$dropped" -eq "$causes" ]
 }
@@ -55,7 +61,7 @@ empty() {
 
 trap 'kill $server 2>/dev/null; net_down' EXIT
 net_up
-ip netns exec rcv ./tcp_transfer.py serve $PORT &
+ip netns exec rcv ../lib/tcp_transfer.py serve $PORT &
 server=$!
 
 for gso in on off; do

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# selftests/tdc/las.json by tdc, the kernel's own test driver for tc, in the
+# selftests/tdc/KIND.json by tdc, the kernel's own test driver for tc, in the
 # version of the kernel that runs. What it leaves out counts as failed.
+#
+#	tdc.sh KIND
 
-cases=$(realpath "$(dirname "$0")/../tdc/las.json")
+cases=$(realpath "$(dirname "$0")/../tdc/$1.json")
 cd /opt/linux/tools/testing/selftests/tc-testing || exit 1
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT

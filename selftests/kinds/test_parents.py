@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""las under the kernel's other qdiscs, while it pushes packets out."""
+"""Each kind under the kernel's other qdiscs, while it pushes packets out."""
 
 import json
 import random
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from las.lib import Device, Gate, flow, run
+from lib.gate import Device, Gate, flow, run, show_at
 
-# What to put under the gate, and the class that las is to be in
+# What to put under the gate, and the class that the kind is to be in
 MATCHALL = "tc filter add dev d0 parent {}: protocol all matchall classid {}:1"
 ONE_BAND = "bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
 HFSC = [
@@ -46,19 +45,14 @@ PARENTS = {
 }
 
 
-def las_at(parent: str) -> dict[str, Any]:
-    """Not by Device.show(): the JSON that tc prints of some parents cannot be read."""
-    return json.loads(run(f"tc -s -j qdisc show dev d0 parent {parent}"))[0]
-
-
 @pytest.mark.parametrize("parent", PARENTS)
-def test_under(gate: Callable[..., Gate], parent: str) -> None:
-    """The gate checks the parent's counts, which are right only if those of las are."""
+def test_under(gate: Callable[..., Gate], kind: str, parent: str) -> None:
+    """The gate checks the parent's counts, which are right only if those below are."""
     d0 = gate()
     for step in PARENTS[parent]:
         run(step)
     above = "3:1" if "," in parent else "2:1"
-    run(f"tc qdisc replace dev d0 parent {above} handle 10: las limit 8")
+    run(f"tc qdisc replace dev d0 parent {above} handle 10: {kind} limit 8")
     rng = random.Random(parent)
     sent = accepted = out = 0
     for step in range(120):
@@ -68,27 +62,20 @@ def test_under(gate: Callable[..., Gate], parent: str) -> None:
             accepted += d0.send(each.frame(rng.randint(each.shortest, 1514), sent))
         d0.state()
         if step in (40, 80):
-            run(f"tc qdisc change dev d0 parent {above} handle 10: las limit {81 // step}")
+            run(f"tc qdisc change dev d0 parent {above} handle 10: {kind} limit {81 // step}")
         out += len(d0.release(rng.randint(0, 5)))
     for number in range(3):
         sent += 1
         accepted += d0.send(flow(100 + number).frame(1000, sent))
-    held, shown = d0.state(), las_at(above)
-    above_las = held["qlen"] - shown["qlen"]  # what a qdisc between may have taken by a peek
-    assert shown["qlen"] > 0 and 0 <= above_las <= parent.count(",")
-    assert above_las or held["backlog"] == shown["backlog"]
+    held, shown = d0.state(), show_at(above)
+    between = held["qlen"] - shown["qlen"]  # what a qdisc between may have taken by a peek
+    assert shown["qlen"] > 0 and 0 <= between <= parent.count(",")
+    assert between or held["backlog"] == shown["backlog"]
     out += len(d0.release())
-    shown = las_at(above)
+    shown = show_at(above)
     assert d0.state()["qlen"] == shown["qlen"] == 0
     assert out == sent - shown["drops"] == shown["packets"]
     assert sent > accepted > out  # newcomers were refused and others pushed out
-
-
-@pytest.fixture
-def device(request: pytest.FixtureRequest) -> Device:
-    made = Device()
-    request.addfinalizer(made.close)
-    return made
 
 
 @pytest.mark.parametrize(
@@ -99,9 +86,9 @@ def device(request: pytest.FixtureRequest) -> Device:
         "netem delay 3ms 1ms",
     ],
 )
-def test_under_a_root_that_takes_its_time(device: Device, root: str) -> None:
+def test_under_a_root_that_takes_its_time(device: Device, kind: str, root: str) -> None:
     run(f"tc qdisc add dev d0 root handle 1: {root}")
-    run("tc qdisc add dev d0 parent 1:1 handle 10: las limit 8")
+    run(f"tc qdisc add dev d0 parent 1:1 handle 10: {kind} limit 8")
     for ident in range(400):
         each = flow(ident % 10)
         device.send(each.frame(each.shortest + ident, ident))
@@ -110,8 +97,8 @@ def test_under_a_root_that_takes_its_time(device: Device, root: str) -> None:
         assert time.monotonic() < end, device.show()
         time.sleep(0.02)
     assert len(device.frames()) >= 8  # more on a fast machine
-    for kind in ("las", root.split()[0]):
-        assert (device.show(kind)["qlen"], device.show(kind)["backlog"]) == (0, 0)
+    for each in (kind, root.split()[0]):
+        assert (device.show(each)["qlen"], device.show(each)["backlog"]) == (0, 0)
 
 
 class WideDevice(Device):
@@ -119,22 +106,22 @@ class WideDevice(Device):
     queues = 2
 
 
-def test_under_mq() -> None:
+def test_under_mq(kind: str) -> None:
     """mq has no counts of its own: those of its children have to add up."""
-    device = WideDevice()
+    device = WideDevice(kind)
     try:
         run("tc qdisc add dev d1 root handle 1: mq")
         for queue in (1, 2):
             slow = "tbf rate 100bit burst 1600 limit 1mb"
             run(f"tc qdisc add dev d1 parent 1:{queue} handle {queue}0: {slow}")
-            run(f"tc qdisc add dev d1 parent {queue}0:1 handle {queue}1: las limit 6")
+            run(f"tc qdisc add dev d1 parent {queue}0:1 handle {queue}1: {kind} limit 6")
         for limit in (6, 2):
             for queue in (1, 2):
-                run(f"tc qdisc change dev d1 parent {queue}0:1 las limit {limit}")
+                run(f"tc qdisc change dev d1 parent {queue}0:1 {kind} limit {limit}")
             for number in range(40):
                 device.send(flow(number).frame(1400, number))
             shown = json.loads(run("tc -s -j qdisc show dev d1"))
-            mq, *others = (shown[0], *(each for each in shown if each["kind"] == "las"))
+            mq, *others = (shown[0], *(each for each in shown if each["kind"] == kind))
             # one is with tbf, which has peeked at it
             assert [each["qlen"] for each in others] == [limit + 1] * 2
             for key in ("qlen", "backlog", "drops"):

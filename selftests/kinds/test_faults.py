@@ -11,10 +11,11 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
-from las.lib import Device, Gate, flow, run
+from lib.gate import Device, Gate, flow, refused, run
 
 NEWQDISC, DELQDISC, GETQDISC = 36, 37, 38
 GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 42, 44, 45, 46
@@ -24,10 +25,19 @@ ROOT = 0xFFFFFFFF
 KIND, OPTIONS = 1, 2  # TCA_*
 NESTED = 0x8000
 CLASSID = 1  # TCA_MATCHALL_*
-LIMIT, FLOWS = 1, 3  # TCA_LAS_*
-# All that a change can change, each other than by default: LIMIT, MEMORY_LIMIT, IDLE, FAIR,
-# FORGIVE, LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
-ALL = {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50}
+FLOWS = 3  # TCA_LAS_FLOWS, and all others'
+# All that a change can change, each other than by default
+ALL = {
+    # LIMIT, MEMORY_LIMIT, IDLE, FAIR, FORGIVE, LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
+    "las": {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50},
+    # LIMIT, MEMORY_LIMIT, IDLE, POLICY, QUANTUM, DROP_HEAD, SPLIT_GSO
+    "sqf": {1: 2, 2: 1 << 20, 4: 5000, 5: 2, 6: 3000, 7: 1, 8: 0},
+}
+# As the gate's qdisc begins
+BEFORE = {
+    "las": {1: 10000, 2: 32 << 20, 4: 60000, 5: 0, 6: 0, 7: 500, 8: 1, 9: 0, 10: 0},
+    "sqf": {1: 1000, 2: 32 << 20, 4: 60000, 5: 0, 6: 1514, 7: 0, 8: 1},
+}
 DEBUG = "/sys/kernel/debug"
 MCL_CURRENT, MCL_FUTURE = 1, 2
 
@@ -189,9 +199,9 @@ class Netlink:
         return injected, error
 
 
-def module_users() -> int:
-    with open("/sys/module/sch_las/refcnt") as file:
-        return int(file.read())
+def module_users() -> list[int]:
+    """Of each of our kinds"""
+    return [int(path.read_text()) for path in sorted(Path("/sys/module").glob("sch_*/refcnt"))]
 
 
 def each_fails(
@@ -238,11 +248,11 @@ def each_fails(
 
 
 @pytest.fixture(autouse=True)
-def faults() -> None:
+def faults(kind: str) -> None:
     if not os.path.isdir(f"{DEBUG}/failslab"):
         assert not os.uname().release.endswith("-debug"), "the debug kernel can make no faults"
         pytest.skip("only the debug kernel lets allocations fail")
-    run("modprobe sch_las")  # that it is loaded meanwhile is not what is looked at
+    run(f"modprobe sch_{kind}")  # that it is loaded meanwhile is not what is looked at
     # This process goes on with the pages it has, since it gets none itself.
     assert ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE) == 0
     # Also those that may wait, vmalloc's and single pages; and say nothing of it
@@ -260,11 +270,9 @@ def faults() -> None:
 
 
 @pytest.fixture
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
+def device(device: Device) -> Iterator[Device]:
+    yield device
     run("tc qdisc replace dev d0 root handle ffff: pfifo")  # for close() to delete
-    made.close()
 
 
 @pytest.fixture
@@ -274,7 +282,7 @@ def netlink(device: Device) -> Iterator[Netlink]:
     made.sock.close()
 
 
-# What is there before, as tc commands, and where las goes
+# What is there before, as tc commands, and where ours goes
 PLACES = {
     "root": ([], ROOT),
     "htb": (
@@ -299,7 +307,7 @@ def add(device: Device, netlink: Netlink, place: str, flows: int, faults: Faults
     for command in commands:
         run(f"tc {command}")
     more = options({FLOWS: flows}) if flows else b""
-    new = netlink.new("las", CREATE | EXCL, 0x100000, parent, more)
+    new = netlink.new(device.kind, CREATE | EXCL, 0x100000, parent, more)
     gone = netlink.message(DELQDISC, ACK, 0x100000, parent)
     each_fails(
         netlink,
@@ -323,11 +331,12 @@ def test_no_pages(device: Device, netlink: Netlink, flows: int) -> None:
     add(device, netlink, "root", flows, NoPages())
 
 
-@pytest.mark.parametrize("there", ["pfifo", "las"])
-def test_replace(device: Device, netlink: Netlink, there: str) -> None:
+@pytest.mark.parametrize("there", ["pfifo", "itself"])
+def test_replace(device: Device, netlink: Netlink, kind: str, there: str) -> None:
+    there = kind if there == "itself" else there
     run(f"tc qdisc replace dev d0 root handle 20: {there}")
     device.send(flow(0).frame(100, 1))
-    new = netlink.new("las", CREATE | REPLACE, 0x100000, ROOT, options(ALL))
+    new = netlink.new(kind, CREATE | REPLACE, 0x100000, ROOT, options(ALL[kind]))
     old = netlink.new(there, CREATE | REPLACE, 0x200000, ROOT)
     each_fails(
         netlink,
@@ -339,7 +348,7 @@ def test_replace(device: Device, netlink: Netlink, there: str) -> None:
 
 @pytest.fixture
 def held(gate: Callable[..., Gate]) -> Gate:
-    """A las that holds 20 packets of 10 flows, and one that was peeked at"""
+    """A qdisc that holds 20 packets of 10 flows, and one that was peeked at"""
     d0 = gate()
     for ident in range(20):
         d0.send(flow(ident % 10).frame(500, ident))
@@ -356,33 +365,35 @@ def below(held: Gate) -> Iterator[Netlink]:
 
 def test_change(held: Gate, below: Netlink) -> None:
     """A change that drops packets"""
-    was = {1: 10000, 2: 32 << 20, 4: 60000, 5: 0, 6: 0, 7: 500, 8: 1, 9: 0, 10: 0}
 
     def put_back() -> None:
-        below.ask(below.new("las", 0, 0x100000, 0x10001, options(was)))
+        below.ask(below.new(held.kind, 0, 0x100000, 0x10001, options(BEFORE[held.kind])))
         for ident in range(21 - held.state()["qlen"]):
             held.send(flow(ident % 10).frame(500, ident))
 
     put_back()
     each_fails(
         below,
-        lambda: below.ask(below.new("las", 0, 0x100000, 0x10001, options(ALL))),
+        lambda: below.ask(below.new(held.kind, 0, 0x100000, 0x10001, options(ALL[held.kind]))),
         put_back,
         lambda: held.send(flow(20).frame(100, 30)) and held.state(),
     )
 
 
-@pytest.mark.parametrize("kind", [GETQDISC, GETTCLASS])
-def test_dump(held: Gate, below: Netlink, kind: int) -> None:
+@pytest.mark.parametrize("message", [GETQDISC, GETTCLASS])
+def test_dump(held: Gate, below: Netlink, message: int) -> None:
     """Statistics of the qdisc, or one class for each of the ten flows"""
-    parent = 0 if kind == GETQDISC else 0x100000
-    whole = len(below.dump(kind, parent))
-    assert whole == (2 if kind == GETQDISC else 10)
-    each_fails(below, lambda: below.dump(kind, parent), lambda: None, held.state)
+    parent = 0 if message == GETQDISC else 0x100000
+    whole = len(below.dump(message, parent))
+    assert whole == (2 if message == GETQDISC else 10)
+    each_fails(below, lambda: below.dump(message, parent), lambda: None, held.state)
 
 
 def test_filter(held: Gate, below: Netlink) -> None:
-    """A filter that names the priority class"""
+    """A filter that names the priority class; only las has one"""
+    if held.kind != "las":
+        refused("tc filter add dev d0 parent 10: matchall classid 10:1")
+        return
     more = attribute(KIND, b"matchall\0") + options({CLASSID: 0x100002})
     priority_and_all = 1 << 16 | socket.htons(3)
     new = below.message(NEWTFILTER, CREATE | EXCL | ACK, 0, 0x100000, priority_and_all, more)

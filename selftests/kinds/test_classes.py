@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The list of flows that all kinds show as classes."""
+
+import subprocess
+from collections.abc import Callable
+
+from lib.gate import Gate, classes, flow, refused
+
+A, B = flow(4), flow(9)
+
+
+def test_queues_are_listed(gate: Callable[..., Gate]) -> None:
+    d0 = gate("flows 64 idle 86400s")
+    assert classes(d0) == {}
+    d0.send(A.frame(700, 0))
+    d0.release()
+    assert classes(d0) == {}  # those that hold packets
+    for ident in range(3):
+        d0.send(A.frame(1000, ident))
+    d0.send(B.frame(500, 3))
+    found = sorted((each["backlog"], each["qlen"]) for each in classes(d0).values())
+    assert found == [(500, 1), (3000, 3)]
+    assert all(0x8000 <= minor < 0x8000 + 64 for minor in classes(d0))
+    d0.command("park 4")
+    assert classes(d0) == {}
+
+
+def test_lab_sees_the_same(gate: Callable[..., Gate]) -> None:
+    """lab/queues lists flows in the order in which they are first seen."""
+    d0 = gate("idle 86400s")
+    sampler = ["../lab/queues", "--dev", "d0", "--flows", "2", "--interval", "0.1"]
+    for each, packets in ((B, 2), (A, 3)):
+        for ident in range(packets):
+            d0.send(each.frame(1000, ident))
+    text = subprocess.run([*sampler, "--duration", "0.2"], capture_output=True, text=True).stdout
+    head, *rows, end = text.splitlines()
+    assert (head, end) == ("queues flows 2 interval_us 100000", "#end intervals 2")
+    assert rows[0] == rows[1] and sorted(rows[0].split(",")) == ["2000", "3000"]
+    assert len(classes(d0)) == 2
+
+
+def test_classes_cannot_be_made(gate: Callable[..., Gate], kind: str) -> None:
+    d0 = gate("idle 86400s")
+    d0.send(A.frame(100, 1))
+    for minor in (1, 2, 3, next(iter(classes(d0)))):
+        refused(f"tc class add dev d0 parent 10: classid 10:{minor:x} {kind}")
+        refused(f"tc class change dev d0 parent 10: classid 10:{minor:x} {kind}")
+        refused(f"tc class del dev d0 classid 10:{minor:x}")
+        refused(f"tc qdisc add dev d0 parent 10:{minor:x} pfifo")
+    assert d0.order() == [1]
+
+
+def test_flows_without_a_number_are_not_listed(gate: Callable[..., Gate]) -> None:
+    d0 = gate("flows 131072 limit 4000 idle 86400s")
+    for number in range(400):
+        d0.send(flow(number).frame(100, number))
+    listed = classes(d0)
+    assert 50 < len(listed) < 200  # a quarter of 400, by a keyed hash
+    assert all(0x8000 <= minor <= 0xFFFF for minor in listed)
+    assert d0.show()["flows_queued"] == 400
+
+
+def test_overflow_is_not_listed(gate: Callable[..., Gate]) -> None:
+    d0 = gate("flows 8 idle 86400s")
+    for number in range(10):
+        d0.send(flow(number).frame(100, number))
+    assert len(classes(d0)) == 8
