@@ -5,7 +5,7 @@
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows   another experiment: see lab/experiment.py
-# make bench               what a packet costs in las and in others
+# make bench               what a packet costs in our kinds and in others
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
 #                          and the debug one (KERNEL=debug) unless told which

@@ -125,22 +125,29 @@ def split_steady(name: str, text: str) -> tuple[dict[str, Steady], str]:
     return flows, rest
 
 
-_BULK = re.compile(
-    r"^bulk flows (\d+) interval_us (\d+)\n((?:[\d,]+\n)*)#end intervals (\d+)\n", re.MULTILINE
-)
+_INTERVALS = r"^{} flows (\d+) interval_us (\d+)\n((?:[\d,]+\n)*)#end intervals (\d+)\n"
 
 
-def split_bulk(name: str, text: str) -> tuple[np.ndarray, str]:
-    """Take bulk's section out of what a job wrote; returns bit/s[interval, flow] and the rest."""
+def split_intervals(name: str, text: str, what: str) -> tuple[np.ndarray, float, str]:
+    """Take a section of numbers out of what a job wrote.
+
+    Returns them by interval and flow, the interval in seconds, and the rest of the text.
+    """
     text = "\n".join([*text.splitlines(), ""])
-    found = _BULK.search(text)
+    found = re.search(_INTERVALS.format(what), text, re.MULTILINE)
     if not found:
         raise DataError(f"{name}: the list of intervals is truncated")
     flows, us, lines, intervals = found.groups()
     rows = [[int(cell) for cell in line.split(",")] for line in lines.split()]
     if len(rows) != int(intervals) or {len(row) for row in rows} != {int(flows)}:
         raise DataError(f"{name}: the list of intervals does not add up to its last line")
-    return np.array(rows) * 8e6 / int(us), text[: found.start()] + text[found.end() :]
+    return np.array(rows), int(us) / 1e6, text[: found.start()] + text[found.end() :]
+
+
+def split_bulk(name: str, text: str, what: str = "bulk") -> tuple[np.ndarray, str]:
+    """What bulk's flows have received, or "sent": bit/s[interval, flow], and the rest."""
+    size, seconds, rest = split_intervals(name, text, what)
+    return size * 8 / seconds, rest
 
 
 def read_run(name: str, path: Path) -> Run:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs in las and in others, in instructions, in virtual machines.
+"""What a packet costs in our kinds and in others, in instructions, in virtual machines.
 
 The time of those machines is the number of instructions executed, so two runs agree to the digit.
 
-With --check only what is in bench/ratios.csv is measured: las may not have become dearer, as a
-part of fq_codel's cost in the same case, by more than 3 %. Where it has on purpose, or has become
+With --check only what is in bench/ratios.csv is measured: ours may not have become dearer, as a
+part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose, or has become
 cheaper, --store writes the ratios anew.
 """
 
@@ -35,6 +35,9 @@ QDISCS = {
     "sfq": ("sfq limit 20000 depth 20000", "sfq limit 100"),
     "hhf": ("hhf limit 20000", "hhf limit 100"),
     "las": ("las limit 20000 memory_limit 64mb", "las limit 100"),
+    "sqf": ("sqf limit 20000 memory_limit 64mb", "sqf limit 100"),
+    "lqf": ("sqf policy lqf limit 20000 memory_limit 64mb", "sqf policy lqf limit 100"),
+    "sqf-fq": ("sqf policy fq limit 20000 memory_limit 64mb", "sqf policy fq limit 100"),
 }
 MEMORY = {name: words[0].split()[0] for name, words in QDISCS.items()} | {
     "cake": "cake besteffort flows"
@@ -152,27 +155,31 @@ def write_csv(path: Path, costs: dict[str, dict[str, Cost]]) -> None:
                 writer.writerow([name, case, *each])
 
 
-def read_ratios() -> dict[str, float]:
+Ratios = dict[tuple[str, str], float]  # of a qdisc in a case
+
+
+def read_ratios() -> Ratios:
     with open(RATIOS, newline="") as file:
-        return {row["case"]: float(row["ratio"]) for row in csv.DictReader(file)}
+        return {(row["qdisc"], row["case"]): float(row["ratio"]) for row in csv.DictReader(file)}
 
 
-def write_ratios(ratios: dict[str, float]) -> None:
+def write_ratios(ratios: Ratios) -> None:
     with open(RATIOS, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["case", "ratio"])
-        writer.writerows([case, f"{ratio:.4f}"] for case, ratio in ratios.items())
+        writer.writerow(["qdisc", "case", "ratio"])
+        writer.writerows([*key, f"{ratio:.4f}"] for key, ratio in ratios.items())
 
 
-def compare(stored: dict[str, float], now: dict[str, float]) -> tuple[str, bool]:
+def compare(stored: Ratios, now: Ratios) -> tuple[str, bool]:
     """A table, and whether nothing has become dearer."""
-    rows = [["las, of fq_codel's", "stored", "now", "change %", ""]]
+    rows = [["of fq_codel's", "stored", "now", "change %", ""]]
     good = True
-    for case, before in stored.items():
-        change = now[case] / before - 1
+    for key, before in stored.items():
+        change = now[key] / before - 1
         verdict = "DEARER" if change > TOLERANCE else "cheaper" if change < -TOLERANCE else ""
         good &= change <= TOLERANCE
-        rows.append([case, f"{before:.4f}", f"{now[case]:.4f}", f"{100 * change:+.1f}", verdict])
+        shown = [f"{before:.4f}", f"{now[key]:.4f}", f"{100 * change:+.1f}"]
+        rows.append([", ".join(key), *shown, verdict])
     return format_rows(rows), good
 
 
@@ -220,12 +227,12 @@ def main() -> int:
     cases = CASES
     if options.check or options.store:
         stored = read_ratios()
-        names = ["fq_codel", "las"]
-        cases = [case for case in CASES if case.name in stored]
+        names = ["fq_codel", *dict.fromkeys(qdisc for qdisc, _ in stored)]
+        cases = [case for case in CASES if case.name in {name for _, name in stored}]
     costs, memory = measure(options.kernel, names, cases, options.jobs)
     where = LAB.parent / "build/bench"
     if options.check or options.store:
-        now = {c.name: costs["las"][c.name].both / costs["fq_codel"][c.name].both for c in cases}
+        now = {(q, c): costs[q][c].both / costs["fq_codel"][c].both for q, c in stored}
         text, good = compare(stored, now)
         print("\n" + text + "\n")
         if options.store:

@@ -2,9 +2,12 @@
 /*
  * bulk: TCP flows that never end, between two network namespaces.
  *
- * The receiver connects, the sender sends all it can until the duration is over.
- * One process holds both ends, as flowgen does. What each flow has received in
- * each interval is written, a line for an interval, a column for a flow.
+ * The receiver connects, to a port of its own for each flow, and the sender sends
+ * all it can until the duration is over; with --stagger each flow begins so many
+ * seconds after the one before it. One process holds both ends, as flowgen does.
+ * What each flow has received in each interval is written, a line for an interval, a
+ * column for a flow; then in the same way what it has sent, all its data again each
+ * time they were retransmitted.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -12,6 +15,7 @@
 #include <getopt.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "util.h"
@@ -19,18 +23,19 @@
 #define MAX_FLOWS	64
 #define PROGRESS	(5 * NSEC)
 
-enum { FLOWS, DURATION, INTERVAL, PORT, NUMBERS };
+enum { FLOWS, DURATION, INTERVAL, PORT, STAGGER, NUMBERS };
 enum { SND = NUMBERS, RCV, ADDR, OUT, OPTIONS };
 
 static double num[NUMBERS] = {
 	[FLOWS] = 1, [DURATION] = 10, [INTERVAL] = 1,	/* seconds */
-	[PORT] = 7000,
+	[PORT] = 7000, [STAGGER] = 0,
 };
 
 static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1" };
 
 static struct pollfd ends[2 * MAX_FLOWS];	/* receivers, then senders */
-static long long *received;			/* [interval][flow], bytes */
+static long long *received, *sent;		/* [interval][flow], bytes */
+static long long sent_before[MAX_FLOWS];
 static char buf[65536];
 
 static long long now(void)
@@ -40,34 +45,43 @@ static long long now(void)
 
 static void open_flows(int flows)
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_port = htons(num[PORT]),
-	};
+	struct sockaddr_in to = { .sin_family = AF_INET };
 	int listener, one = 1;
 
 	if (inet_pton(AF_INET, text[ADDR], &to.sin_addr) != 1)
 		errx(1, "%s: no IPv4 address", text[ADDR]);
-	enter_netns(text[SND]);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener < 0 ||
-	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(listener, (struct sockaddr *)&to, sizeof(to)) || listen(listener, flows))
-		err(1, "listen on %s", text[ADDR]);
-	enter_netns(text[RCV]);
 	for (int i = 0; i < flows; i++) {
+		to.sin_port = htons(num[PORT] + i);
+		enter_netns(text[SND]);
+		listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (listener < 0 ||
+		    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		    bind(listener, (struct sockaddr *)&to, sizeof(to)) || listen(listener, 1))
+			err(1, "listen on %s", text[ADDR]);
+		enter_netns(text[RCV]);
 		ends[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		ends[i].events = POLLIN;
 		if (ends[i].fd < 0 || connect(ends[i].fd, (struct sockaddr *)&to, sizeof(to)))
 			err(1, "connect to %s", text[ADDR]);
-	}
-	for (int i = flows; i < 2 * flows; i++) {
-		ends[i].fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		ends[i].events = POLLOUT;
-		if (ends[i].fd < 0)
+		ends[flows + i].fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (ends[flows + i].fd < 0)
 			err(1, "accept");
+		close(listener);
 	}
-	close(listener);
+}
+
+/* What each flow has sent since it was asked last */
+static void count_sent(int flows, long long *sum)
+{
+	for (int i = 0; i < flows; i++) {
+		struct tcp_info info = { 0 };
+		socklen_t len = sizeof(info);
+
+		if (getsockopt(ends[flows + i].fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+			err(1, "flow %d", i);
+		sum[i] = info.tcpi_bytes_sent - sent_before[i];
+		sent_before[i] = info.tcpi_bytes_sent;
+	}
 }
 
 static void transfer(int flows, long long *sum)
@@ -94,13 +108,18 @@ static void run(int flows, int intervals)
 	struct linger hard = { .l_onoff = 1 };
 	long long length = num[INTERVAL] * NSEC, end = length * intervals;
 	long long t0 = now(), next_progress = PROGRESS, t;
+	int begun = 0, interval = 0;
 
 	while ((t = now() - t0) < end) {
 		long long left = (t / length + 1) * length - t;
 		struct timespec wait = { left / NSEC, left % NSEC };
 
+		for (; interval < t / length; interval++)
+			count_sent(flows, sent + interval * flows);
+		for (; begun < flows && t >= begun * num[STAGGER] * NSEC; begun++)
+			ends[flows + begun].events = POLLOUT;
 		if (t >= next_progress) {
-			printf("progress %lld %lld active %d\n", t / NSEC, end / NSEC, flows);
+			printf("progress %lld %lld active %d\n", t / NSEC, end / NSEC, begun);
 			next_progress += PROGRESS;
 		}
 		if (ppoll(ends, 2 * flows, &wait, NULL) < 0 && errno != EINTR)
@@ -109,6 +128,8 @@ static void run(int flows, int intervals)
 		if (t < end)
 			transfer(flows, received + t / length * flows);
 	}
+	for (; interval < intervals; interval++)
+		count_sent(flows, sent + interval * flows);
 	/* Nothing may go on behind the back of those who measure after us */
 	for (int i = 0; i < 2 * flows; i++) {
 		setsockopt(ends[i].fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -116,11 +137,22 @@ static void run(int flows, int intervals)
 	}
 }
 
+static void write_section(FILE *out, const char *what, const long long *bytes,
+			  int flows, int intervals)
+{
+	fprintf(out, "%s flows %d interval_us %.0f\n", what, flows, num[INTERVAL] * 1e6);
+	for (int i = 0; i < intervals * flows; i++)
+		fprintf(out, "%lld%c", bytes[i], (i + 1) % flows ? ',' : '\n');
+	/* Tells a whole section from a truncated one */
+	fprintf(out, "#end intervals %d\n", intervals);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "flows", 1, NULL, FLOWS }, { "duration", 1, NULL, DURATION },
 		{ "interval", 1, NULL, INTERVAL }, { "port", 1, NULL, PORT },
+		{ "stagger", 1, NULL, STAGGER },
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
 		{ "addr", 1, NULL, ADDR }, { "out", 1, NULL, OUT },
 		{ NULL, 0, NULL, 0 }
@@ -144,17 +176,15 @@ int main(int argc, char **argv)
 	if (optind < argc || flows < 1 || flows > MAX_FLOWS || intervals < 1)
 		errx(1, "1 to %d flows, and an interval or more", MAX_FLOWS);
 	received = calloc((size_t)intervals * flows, sizeof(*received));
-	if (!received)
+	sent = calloc((size_t)intervals * flows, sizeof(*sent));
+	if (!received || !sent)
 		err(1, "results");
 	setlinebuf(stdout);
 	out = open_out(text[OUT]);
 	open_flows(flows);
 	run(flows, intervals);
-	fprintf(out, "bulk flows %d interval_us %.0f\n", flows, num[INTERVAL] * 1e6);
-	for (int i = 0; i < intervals * flows; i++)
-		fprintf(out, "%lld%c", received[i], (i + 1) % flows ? ',' : '\n');
-	/* Tells a whole section from a truncated one */
-	fprintf(out, "#end intervals %d\n", intervals);
+	write_section(out, "bulk", received, flows, intervals);
+	write_section(out, "sent", sent, flows, intervals);
 	if (fclose(out))
 		err(1, "writing the result");
 	return 0;

@@ -9,12 +9,22 @@ import sys
 import bulk_tcp
 import las_log
 import old_flows
+import sqf_figures
+import sqf_tables
 from analysis import DataError
 from demo import parse_qdiscs
 from runner import LAB, run_all
 from vm import VMError, prepare, versions
 
-EXPERIMENTS = {"old-flows": old_flows, "bulk": bulk_tcp, "las-log": las_log}
+EXPERIMENTS = {
+    "old-flows": old_flows,
+    "bulk": bulk_tcp,
+    "las-log": las_log,
+    "sqf-table1": sqf_tables.table1,
+    "sqf-table3": sqf_tables.table3,
+    "sqf-table4": sqf_tables.table4,
+    "sqf-figures": sqf_figures,
+}
 
 
 def arguments() -> argparse.Namespace:

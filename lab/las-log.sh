@@ -38,9 +38,7 @@ link rtr rtr2 3 2 1
 ip -n ftp route add default via 10.0.3.2
 if [ "$tcp" = reno ]; then
 	for ns in ftp snd rcv; do
-		ip netns exec "$ns" sysctl -qw net.ipv4.tcp_congestion_control=reno \
-			net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
-			net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+		old_tcp "$ns"
 	done
 	ip -n ftp route change default via 10.0.3.2 initcwnd 1 rto_min 1s
 	ip -n snd route change default via 10.0.1.2 initcwnd 1 rto_min 1s

@@ -69,6 +69,14 @@ net_up() {
 	tc -n rtr qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
 }
 
+# old_tcp NS: TCP as it was in 2004; an initial window of 1 and retransmission after 1 s
+# and more are matters of the route
+old_tcp() {
+	ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=reno \
+		net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
+		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+}
+
 # The bottleneck's statistics, for people on the console, as JSON on fd 3
 net_stats() {
 	tc -n rtr -s qdisc show dev rtr1
