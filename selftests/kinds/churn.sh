@@ -22,6 +22,8 @@ readonly PORT=5001
 kind=$1
 default=$(sysctl -n net.core.default_qdisc)
 rate=$(fillable 20 1)mbit
+# between ten packets: more than the link takes, but not all that processors can do
+pause=$(fillable 2 50)
 
 t() {
 	tc -n rtr "$@"
@@ -167,7 +169,7 @@ flood() {
 
 	floods=()
 	for host in 10.0.2.1 fd00:2::1; do
-		ip netns exec snd ../lib/tcp_transfer.py flood $host 9 &
+		ip netns exec snd ../lib/tcp_transfer.py flood $host 9 "$pause" &
 		floods+=($!)
 	done
 }

@@ -4,7 +4,7 @@
 
 tcp_transfer.py serve PORT                    answers each connection with the SHA-256 of its data
 tcp_transfer.py send HOST PORT BYTES STREAMS  fails unless all streams arrive intact within 60 s
-tcp_transfer.py flood HOST PORT               UDP of 50 flows, until killed
+tcp_transfer.py flood HOST PORT PAUSE-MS      UDP of 50 flows, until killed
 """
 
 import hashlib
@@ -70,7 +70,7 @@ def send(host: str, port: int, size: int, streams: int) -> bool:
     return sum(intact) == streams
 
 
-def flood(host: str, port: int) -> None:
+def flood(host: str, port: int, pause: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sockets = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(50)]
     rng = random.Random(1)
@@ -80,7 +80,7 @@ def flood(host: str, port: int) -> None:
                 sock.sendto(bytes(rng.randint(20, 1400)), (host, port))
             except OSError:  # the network is being rebuilt
                 time.sleep(0.01)
-        time.sleep(0.002)
+        time.sleep(pause / 1000)
 
 
 def main() -> int:
@@ -89,8 +89,8 @@ def main() -> int:
             serve(int(port))
         case ["send", host, port, size, streams]:
             return 0 if send(host, int(port), int(size), int(streams)) else 1
-        case ["flood", host, port]:
-            flood(host, int(port))
+        case ["flood", host, port, pause]:
+            flood(host, int(port), int(pause))
     return 2
 
 
