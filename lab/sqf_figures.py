@@ -30,6 +30,7 @@ INTERVAL, DURATION = 0.01, 40  # seconds
 BEGIN, SHOWN = 20, 6  # seconds: what is measured and how much of that is drawn
 SMOOTH = 10  # intervals
 OWNED = 0.8
+SPARE = 4  # queues of single packets that the kernel itself sends; under lqf they stay
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
         )
         for name, words in qdiscs.items():
             args = [f"{words} limit {case.limit}", "reno", " ".join(map(str, case.rtts)), cbr]
-            args += [" ".join(["--flows", str(len(case.names)), *times])]
+            args += [" ".join(["--flows", str(len(case.names) + SPARE), *times])]
             args += ["--flows", str(len(case.rtts)), "--stagger", "0.5", *times]
             result.append(Job(f"{name}-{label}", "sqf-tables.sh", args, modules=MODULES))
     return result
@@ -80,6 +81,11 @@ def turns(rates: np.ndarray) -> tuple[float, float]:
         return 0.0, 0.0
     changes = 1 + np.count_nonzero(np.diff(owned))
     return owned.size / owner.size, owned.size * INTERVAL / changes
+
+
+def largest(queues: np.ndarray, count: int) -> np.ndarray:
+    """Those queues that have ever been longest, in the order they are in."""
+    return queues[:, np.sort(np.argsort(queues.max(axis=0), kind="stable")[-count:])]
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
@@ -120,6 +126,7 @@ def report(
             received, text = split_bulk(job, text)
             sent, text = split_bulk(job, text, "sent")
             queues, _, _ = split_intervals(job, text, "queues")
+            queues = largest(queues, len(case.names))
             begin = round(BEGIN / INTERVAL)
             scale = WIRE / PAYLOAD
             rates, queues = smooth(sent * scale)[begin:], queues[begin:]

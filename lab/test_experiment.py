@@ -188,3 +188,8 @@ def test_sqf_figures(tmp_path: Path) -> None:
     data = {"sqf-two": run(fair), "fq-two": run(alone)}
     text, reached = sqf_figures.report(data, qdiscs, ["two"], tmp_path)
     assert not reached and text.count("NOT MET") == 2
+
+
+def test_queues_of_the_kernels_own_packets() -> None:
+    queues = np.array([[0, 0, 86, 0, 0], [900, 86, 86, 3000, 0], [800, 86, 86, 2000, 0]])
+    assert sqf_figures.largest(queues, 2).tolist() == [[0, 0], [900, 3000], [800, 2000]]
