@@ -131,7 +131,8 @@ def sqf_run(rates: list[float], sent: float = 1.0, lost: int = 0) -> str:
 def test_sqf_table3(tmp_path: Path) -> None:
     rates = {"fq": [5, 5], "lqf": [7, 3], "sqf": [3, 7]}
     data = {job.name: "" for job in sqf_tables.table3.jobs(sqf_tables.POLICIES, ["reno"], 4)}
-    assert set(data) == {f"{p}-two-reno-{n}" for p in rates for n in (4, 5, 6)}
+    labels = ("two", "caption")
+    assert set(data) == {f"{p}-{x}-reno-{n}" for p in rates for x in labels for n in (4, 5, 6)}
     for name in data:
         data[name] = sqf_run(rates[name.split("-")[0]], sent=1.1)
     report = sqf_tables.table3.report
@@ -140,6 +141,7 @@ def test_sqf_table3(tmp_path: Path) -> None:
     rows = [line.split() for line in text.splitlines()]
     assert ["reno", "sqf", "X2", "7.00", "7.08", "7.35"] in rows
     assert ["reno", "lqf", "A1", "7.70", "7.48", "7.35"] in rows
+    assert ["reno", "fq", "X2,", "20", "ms", "5.00", "4.79", "5"] in rows
     data["sqf-two-reno-5"] = sqf_run([7, 3])  # a mean of 4.33 and 5.67
     assert not report(data, sqf_tables.POLICIES, ["reno"], tmp_path)[1]
 
