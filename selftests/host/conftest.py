@@ -14,7 +14,7 @@ INCLUDE = HERE.parents[1] / "include"
 def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
     """Build NAME.c of this directory, a header of the kernel as a library of user space.
 
-    The kernel headers it includes are named, and are empty: what is used of them is in NAME.c.
+    The kernel headers it includes are named, and are empty: see kernel.h for what is used.
     """
 
     def build(name: str, headers: list[str]) -> ctypes.CDLL:

@@ -1,23 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* include/flow_heap.h as a library, for test_flow_heap.py */
 
-#include <stdbool.h>
-#include <stdlib.h>
-
-typedef int s32;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-#define GFP_KERNEL_ACCOUNT	0
-#define ENOMEM			12
-#define kvcalloc(n, size, flags)	calloc(n, size)
-#define kvfree(p)		free(p)
-
-static u32 min(u32 a, u32 b)
-{
-	return a < b ? a : b;
-}
-
+#include "kernel.h"
 #include "../../include/flow_heap.h"
 
 struct sf_heap *make(u32 queues)

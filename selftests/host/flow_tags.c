@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* include/flow_tags.h as a library, for test_flow_tags.py */
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
+#include "kernel.h"
 #include "../../include/flow_tags.h"
 
 u8 tag_of(u32 hash)

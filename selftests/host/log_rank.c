@@ -2,17 +2,9 @@
 /*
  * sch_las/las_log.h for test_log_rank.py, as a library of user space. The test
  * supplies empty files for the kernel headers it includes: what it uses of them
- * is here.
+ * is in kernel.h.
  */
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef long long s64;
-
-static inline int fls64(u64 x)
-{
-	return x ? 64 - __builtin_clzll(x) : 0;
-}
-
+#include "kernel.h"
 #include "../../sch_las/las_log.h"
 
 u64 rank(u64 attained, u32 k)

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* sch_sqf/sqf_lists.h as a library, for test_sqf_lists.py */
 
-#include <stdbool.h>
-#include <stdlib.h>
-
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-#define GFP_KERNEL_ACCOUNT	0
-#define ENOMEM			12
-#define kvcalloc(n, size, flags)	calloc(n, size)
-#define kvfree(p)		free(p)
-#define __ffs64(x)		__builtin_ctzll(x)
-#define fls64(x)		(64 - __builtin_clzll(x))
+#include "kernel.h"
 
 /* What it needs of flow_table.h */
 #define _SF_FLOW_TABLE_H
