@@ -3,49 +3,22 @@
 
 from las.model import OVERFLOW, Model, Packet
 from lib.gate import Flow, Gate
+from lib.pair import BasePair, Sent
 
 
-class Pair:
-    """A gate and the model beside it: every step is done by both and compared."""
-
+class Pair(BasePair):
     def __init__(
         self, gate: Gate, limit: int, memory_limit: int = 32 << 20, **options: int
     ) -> None:
-        self.gate = gate
-        self.model = Model(limit, memory_limit, **options)
-        self.before = gate.state()  # may have been used already
-        self.truesize: dict[int, int] = {}
-        self.sent = 0
-        self.bundles = 0
+        super().__init__(gate, Model(limit, memory_limit, **options))
+
+    def expected(self, flow: Flow, packets: list[Sent], priority: bool = False) -> bool:
+        return self.model.enqueue(
+            *(Packet(i, flow.name, n, size, flow.begins, priority) for i, n, size in packets)
+        )
 
     def send(self, flow: Flow, length: int, priority: bool = False) -> bool:
-        self.sent += 1
-        accepted = self.gate.send(flow.frame(length, self.sent), 0x100002 if priority else 0)
-        if length not in self.truesize:
-            self.truesize[length] = self.gate.state()["last_truesize"]
-        packet = Packet(self.sent, flow.name, length, self.truesize[length], flow.begins, priority)
-        expected = self.model.enqueue(packet)
-        assert accepted == expected, f"packet {self.sent}: accepted {accepted}, not {expected}"
-        return accepted
-
-    def send_bundle(self, flow: Flow, segments: int, size: int, last: int) -> bool:
-        """For a las that splits. The memory of segments is not known here."""
-        self.bundles += 1
-        idents = [self.sent + 1 + i for i in range(segments)]
-        self.sent += segments
-        accepted = self.gate.send_bundle(flow, idents, size, last)
-        lengths = [len(flow.headers) + size] * (segments - 1) + [len(flow.headers) + last]
-        packets = [Packet(i, flow.name, n, 0) for i, n in zip(idents, lengths, strict=True)]
-        expected = self.model.enqueue(*packets)
-        assert accepted == expected, f"bundle {idents}: accepted {accepted}, not {expected}"
-        return accepted
-
-    def release(self, count: int | None = None) -> None:
-        assert self.gate.order(count) == self.model.release(count)
-
-    def park(self, count: int) -> None:
-        self.gate.command(f"park {count}")
-        self.model.park(count)
+        return super().send(flow, length, 0x100002 if priority else 0, priority=priority)
 
     def change(
         self,
