@@ -50,8 +50,19 @@
 /* What is kept of a flow: one line of the cache */
 struct sf_flow {
 	struct sf_flow_key key;
-	u64	attained;	/* bytes served or waiting */
-	u64	finish;		/* for the kind; 0 in a new record */
+	union {			/* for the kind; 0 in a new record */
+		struct {
+			u64	attained;	/* bytes served or waiting */
+			u64	finish;
+		};
+		struct {
+			u32	samples;
+			u32	backlog;	/* bytes it has in its band */
+			u32	level;		/* bytes in its bucket */
+			bool	fast;
+			bool	closing;
+		};
+	};
 	u32	seen;		/* jiffies when it last had a packet */
 	u32	queue;		/* 0: it has no packets */
 };
@@ -122,12 +133,13 @@ static inline u32 sf_table_queues(u32 flows)
  * sf_table_init - allocate the records and queues
  * @t: the table, zeroed
  * @flows: number of records, a power of two, at least SF_WAYS
+ * @queues: number of queues, of sf_table_queues()
  *
  * Return: 0 or -ENOMEM. Either way sf_table_free() may follow.
  */
-static inline int sf_table_init(struct sf_table *t, u32 flows)
+static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 {
-	u32 queues = sf_table_queues(flows), i;
+	u32 i;
 
 	t->sets = flows / SF_WAYS;
 	t->set_shift = 32 - ilog2(t->sets);
@@ -272,37 +284,72 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 	return victim;
 }
 
+/* sf_table_set - where in the table the flows of a hash are */
+static inline u32 sf_table_set(const struct sf_table *t, u32 hash)
+{
+	return (u64)hash >> t->set_shift;
+}
+
+/* sf_table_find - the record of a flow, or NULL; @hash is of its key */
+static __always_inline struct sf_flow *sf_table_find(const struct sf_table *t,
+						     const struct sf_flow_key *key,
+						     u32 hash)
+{
+	u32 set = sf_table_set(t, hash);
+	struct sf_flow *f;
+	u64 found;
+
+	for (found = sf_tags_match(t->tags[set], sf_tag(hash)); found;
+	     found &= found - 1) {
+		f = &t->flows[set * SF_WAYS + __ffs64(found) / 8];
+		if (sf_flow_key_equal(&f->key, key))
+			return f;
+	}
+	return NULL;
+}
+
+/* sf_table_assign - make record @way of its set a flow's that has none; now jiffies */
+static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
+						       const struct sf_flow_key *key,
+						       u32 hash, u32 way, u32 now)
+{
+	u32 set = sf_table_set(t, hash);
+	struct sf_flow *f = &t->flows[set * SF_WAYS + way];
+
+	t->tags[set] &= ~sf_tag_at(0xff, way);
+	t->tags[set] |= sf_tag_at(sf_tag(hash), way);
+	sf_count(t->assigned, 1);
+	f->key = *key;
+	f->attained = 0;
+	f->finish = 0;
+	f->seen = now;
+	return f;
+}
+
 /**
  * sf_table_get - the record of a flow, a fresh one if it has none
  * @t: the table
  * @key: the flow
+ * @hash: of its key
  * @now: jiffies
- * @set: where the number of the flow's set goes
  *
  * Return: the record, whose time is the caller's to update, or NULL if there is
  * none, or no queue, to be had. Then the packet waits elsewhere, and for as long as
- * it does the caller has it counted by sf_elsewhere_add(t, set).
+ * it does the caller has it counted by sf_elsewhere_add() for its set.
  */
 static inline struct sf_flow *sf_table_get(struct sf_table *t,
 					   const struct sf_flow_key *key,
-					   u32 now, u32 *set)
+					   u32 hash, u32 now)
 {
-	u32 hash = sf_flow_key_hash(key, &t->secret), way;
-	u8 tag = sf_tag(hash);
-	struct sf_flow *f;
-	u64 found;
+	struct sf_flow *f = sf_table_find(t, key, hash);
+	u32 set = sf_table_set(t, hash), way;
 
-	*set = (u64)hash >> t->set_shift;
-	for (found = sf_tags_match(t->tags[*set], tag); found;
-	     found &= found - 1) {
-		f = &t->flows[*set * SF_WAYS + __ffs64(found) / 8];
-		if (!sf_flow_key_equal(&f->key, key))
-			continue;
+	if (likely(f)) {
 		if (f->queue)
 			return f;
 		if (unlikely(!t->spares))
 			t->dry = true;
-		if (unlikely(t->dry && (!t->spares || t->outside[*set])))
+		if (unlikely(t->dry && (!t->spares || t->outside[set])))
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
 			f->attained = 0;
@@ -310,20 +357,12 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		}
 		return f;
 	}
-	if (unlikely(t->outside[*set] || !t->spares))
+	if (unlikely(t->outside[set] || !t->spares))
 		return NULL;
-	way = sf_table_victim(t, *set, now);
+	way = sf_table_victim(t, set, now);
 	if (way == SF_WAYS)
 		return NULL;
-	f = &t->flows[*set * SF_WAYS + way];
-	t->tags[*set] &= ~sf_tag_at(0xff, way);
-	t->tags[*set] |= sf_tag_at(tag, way);
-	sf_count(t->assigned, 1);
-	f->key = *key;
-	f->attained = 0;
-	f->finish = 0;
-	f->seen = now;
-	return f;
+	return sf_table_assign(t, key, hash, way, now);
 }
 
 #endif

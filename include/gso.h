@@ -37,6 +37,23 @@ static inline int sf_stab_len(const struct qdisc_size_table *stab, int len)
 	return max(len, 1);
 }
 
+/*
+ * sf_gso_count - how many segments a packet is, 1 if it is not GSO
+ *
+ * What comes from outside, as from a guest, does not tell: then as many as are full.
+ */
+static inline u32 sf_gso_count(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 count = shared->gso_segs;
+
+	if (likely(!shared->gso_size))
+		return 1;
+	if (!count || shared->gso_type & SKB_GSO_DODGY)
+		count = skb->len / shared->gso_size;
+	return max(count, 1U);
+}
+
 /**
  * sf_gso_segments - the segments of a GSO packet, ready to be queued
  * @skb: the packet; it is left alone, and the caller's to free

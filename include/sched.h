@@ -24,9 +24,9 @@ struct sf_sched {
 	u32		limit;		/* of the two */
 	u32		memory_limit;
 	u32		arrivals;	/* packets so far, to order equals; wraps */
-	u32		victim;		/* the queue that lost a packet last, if the
-					 * kind ever drops older ones of the
-					 * newcomer's
+	u32		victim;		/* the flow that lost a packet last;
+					 * SF_NO_FLOW if the kind never drops
+					 * older ones of the newcomer's
 					 */
 	bool		own_lost;	/* it has, for what comes now */
 	bool		split_gso;
@@ -52,15 +52,18 @@ static_assert(sizeof(struct sf_skb_cb) <= QDISC_CB_PRIV_LEN);
 
 /* Where a packet that has arrived belongs */
 struct sf_place {
-	struct sf_flow	*flow;		/* NULL: the queue SF_ELSEWHERE */
-	u32		set;		/* of the table */
+	struct sf_flow	*flow;		/* NULL: it has no record */
+	u32		hash;		/* of the flow's key */
 	int		class;		/* for the kind */
 };
 
 /* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
 struct sf_kind {
-	/* Put a packet in its place; limits may be exceeded then. */
-	void (*insert)(struct Qdisc *sch, struct sk_buff *skb, struct sf_place to);
+	/*
+	 * Put a packet in its place; limits may be exceeded then. Or refuse it,
+	 * which is counted as a drop, but not by its cause.
+	 */
+	bool (*insert)(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *to);
 	/* Take the packet that has to make room off the queue. */
 	struct sk_buff *(*take_victim)(struct Qdisc *sch);
 	/* More than the kind itself allows? @gone packets had to go for that already. */
@@ -90,17 +93,18 @@ static inline bool sf_is_elsewhere(const struct sf_queue *queue)
  * @now: jiffies
  * @to: where the answer goes, but for the class
  *
- * Return: whether the packet begins a flow.
+ * Return: the flags of a TCP segment.
  */
-static __always_inline bool sf_find(struct sf_sched *s, const struct sk_buff *skb,
-				    u32 now, struct sf_place *to)
+static __always_inline u8 sf_find(struct sf_sched *s, const struct sk_buff *skb,
+				  u32 now, struct sf_place *to)
 {
-	bool begins = sf_flow_key_read(skb, &s->key);
+	u8 flags = sf_flow_key_read(skb, &s->key);
 
-	to->flow = sf_table_get(&s->table, &s->key, now, &to->set);
+	to->hash = sf_flow_key_hash(&s->key, &s->table.secret);
+	to->flow = sf_table_get(&s->table, &s->key, to->hash, now);
 	if (unlikely(!to->flow))
 		sf_count(s->overflow, 1);
-	return begins;
+	return flags;
 }
 
 /* Append @skb to @queue, and count it there and everywhere. */
@@ -203,22 +207,28 @@ static inline bool sf_too_large(const struct sf_sched *s,
 	return skb->truesize > s->memory_limit;
 }
 
+static noinline void sf_drop(struct sk_buff *skb, struct Qdisc *sch,
+			     struct sk_buff **to_free)
+{
+	qdisc_qstats_drop(sch);
+	sf_drop_overlimit(skb, to_free);
+}
+
 static noinline void sf_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
 				       struct sk_buff **to_free)
 {
 	struct sf_sched *s = qdisc_priv(sch);
 
 	sf_count(s->drop_memory, 1);
-	qdisc_qstats_drop(sch);
-	sf_drop_overlimit(skb, to_free);
+	sf_drop(skb, sch, to_free);
 }
 
 /*
  * Make room. Returns how many of the packets that came no earlier than @first, all of
- * one place, had to go.
+ * one @flow, had to go.
  */
 static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
-						 struct sf_place to,
+						 const struct sf_flow *flow,
 						 struct sk_buff **to_free,
 						 const struct sf_kind *kind)
 {
@@ -234,7 +244,7 @@ static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
 		/* Not by sign: what has waited for long is not what comes now. */
 		if (sf_cb(skb)->arrival - first < s->arrivals - first)
 			gone++;
-		else if (to.flow && to.flow->queue && to.flow->queue == s->victim)
+		else if (flow && flow - s->table.flows == s->victim)
 			s->own_lost = true;
 		sf_drop_overlimit(skb, to_free);
 	}
@@ -286,8 +296,7 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 	u32 qlen = sch->q.qlen;
 
 	if (!segs) {
-		qdisc_qstats_drop(sch);
-		sf_drop_overlimit(skb, to_free);
+		sf_drop(skb, sch, to_free);
 		return NET_XMIT_DROP;
 	}
 	sf_count(s->gso_split, 1);
@@ -298,8 +307,11 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 			sf_drop_too_large(segs, sch, to_free);
 			continue;
 		}
-		kind->insert(sch, segs, to);
-		left += 1 - sf_make_room(sch, first, to, to_free, kind);
+		if (!kind->insert(sch, segs, &to)) {
+			sf_drop(segs, sch, to_free);
+			continue;
+		}
+		left += 1 - sf_make_room(sch, first, to.flow, to_free, kind);
 		sf_note_peak(s);
 	}
 	consume_skb(skb);
@@ -308,7 +320,7 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 
 /* sf_enqueue - queue a packet whose place is known; what enqueue is to return */
 static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-				      struct sf_place to,
+				      struct sf_place *to,
 				      struct sk_buff **to_free,
 				      const struct sf_kind *kind)
 {
@@ -318,19 +330,22 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	int ret;
 
 	if (skb_is_gso(skb) && s->split_gso)
-		return sf_enqueue_segments(skb, sch, to, to_free, kind);
+		return sf_enqueue_segments(skb, sch, *to, to_free, kind);
 	if (unlikely(sf_too_large(s, skb))) {
 		sf_drop_too_large(skb, sch, to_free);
 		return NET_XMIT_DROP;
 	}
 
-	kind->insert(sch, skb, to);
+	if (!kind->insert(sch, skb, to)) {
+		sf_drop(skb, sch, to_free);
+		return NET_XMIT_DROP;
+	}
 	ret = NET_XMIT_SUCCESS;
 	if (unlikely(sf_over_limit(s) || kind->over(sch, 0))) {
 		qlen = sch->q.qlen - 1;
 		backlog = sch->qstats.backlog - len;
 		s->own_lost = false;
-		gone = sf_make_room(sch, s->arrivals - 1, to, to_free, kind);
+		gone = sf_make_room(sch, s->arrivals - 1, to->flow, to_free, kind);
 		ret = sf_result(sch, qlen, backlog, 1 - gone, len);
 	}
 	sf_note_peak(s);
@@ -343,7 +358,7 @@ static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
 	unsigned int dropped = 0, bytes = 0;
 	struct sk_buff *skb;
 
-	while (sf_over_limit(qdisc_priv(sch))) {
+	while (sf_over_limit(qdisc_priv(sch)) || kind->over(sch, 0)) {
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
 		dropped++;

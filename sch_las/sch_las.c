@@ -53,8 +53,7 @@
  *   again soon after. A transfer that takes what it gets has always packets here.
  *
  * The limits are what 10 Gbit/s need. On slower links `buffer` bounds what waits to
- * what the link sends in that time. The rate of the link is known from what has
- * left while the queue was not empty.
+ * what the link sends in that time (link_rate.h).
  *
  * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
  * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h.
@@ -75,8 +74,10 @@
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include "compat.h"
+#include "filter.h"
 #include "flow_heap.h"
 #include "las_log.h"
+#include "link_rate.h"
 #include "options.h"
 #include "sched.h"
 #include "uapi/pkt_las.h"
@@ -99,14 +100,6 @@
 #define LAS_FAIR_MARGIN		(64 << 10)	/* bytes */
 
 #define LAS_LEAK_SHIFT		16
-
-/*
- * How long the rate of the link is measured, what may wait however low it is, and
- * the mark of not knowing it
- */
-#define LAS_MEASURE		(HZ / 8)
-#define LAS_ROOM_MIN		(64 << 10)	/* bytes */
-#define LAS_ROOM_UNKNOWN	U32_MAX
 
 /*
  * Ranks from here on are virtual time, whatever fair is or was. LAS_RANK_OVERFLOW
@@ -140,17 +133,15 @@ struct las_sched {
 	u64		leak;		/* bytes per jiffy << LAS_LEAK_SHIFT */
 	u64		leak_min;
 	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
-	u32		buffer;		/* jiffies */
 	u32		log_factor;
-	u32		room;		/* bytes that buffer lets wait */
-	u32		measured_from;	/* jiffies: what has been sent since */
-	u64		sent;
+	struct sf_link_rate link;
 	struct las_options opt;
 	struct tcf_proto __rcu *filter_list;
 	struct tcf_block *block;
 	u64		drop_buffer;	/* what a dump reads, like the options */
 };
 
+static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
 static_assert(SF_CLASS_FLOWS == (u32)TC_LAS_CLASS_FLOWS);
 
 static bool las_before(const struct sk_buff *a, const struct sk_buff *b)
@@ -246,35 +237,21 @@ static struct sf_queue *las_last(const struct las_sched *q)
 	return last;
 }
 
-/* Begin to measure the rate; until it is known, @room is what may wait. */
-static void las_measure(struct las_sched *q, u32 room)
-{
-	WRITE_ONCE(q->room, room);
-	q->measured_from = jiffies;
-	q->sent = 0;
-}
-
 /* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
 static void las_forget_link(struct las_sched *q)
 {
 	q->leak = q->share ? U64_MAX : q->leak_min;
-	las_measure(q, LAS_ROOM_UNKNOWN);
+	sf_link_forget(&q->link);
 }
 
 /* A packet of @len bytes is on its way. */
 static void las_sent(struct las_sched *q, u32 len)
 {
-	u32 elapsed = (u32)jiffies - q->measured_from;
-	u64 room = LAS_ROOM_UNKNOWN;
+	u32 elapsed = sf_link_sent(&q->link, len);
 
-	q->sent += len;
-	if (elapsed < LAS_MEASURE)
-		return;
-	if (q->buffer)
-		room = clamp_t(u64, div_u64(q->sent * q->buffer, elapsed),
-			       LAS_ROOM_MIN, LAS_ROOM_UNKNOWN);
-	q->leak = max(q->leak_min, div_u64(q->sent * q->share, elapsed));
-	las_measure(q, room);
+	if (elapsed)
+		q->leak = max(q->leak_min,
+			      div_u64(q->link.measured * q->share, elapsed));
 }
 
 static noinline void las_leave_heap(struct las_sched *q, struct sf_queue *queue)
@@ -350,51 +327,11 @@ static noinline struct sk_buff *las_take_last(struct Qdisc *sch)
 	return skb;
 }
 
-/* For buffer two, since there may be much too many if the link has become slower */
 static bool las_over(struct Qdisc *sch, unsigned int gone)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	return sch->qstats.backlog > q->room && q->s.held > 1 && gone < 2;
-}
-
-/*
- * The class of @skb by tc filter. If a filter's action wants it dropped or has taken
- * it, -n or 0, where n is what enqueue has to return.
- */
-static noinline int las_classify(struct sk_buff *skb, struct tcf_proto *filter)
-{
-	struct tcf_result res;
-	int result;
-
-	result = sf_classify(skb, filter, &res);
-#ifdef CONFIG_NET_CLS_ACT
-	switch (result) {
-	case TC_ACT_STOLEN:
-	case TC_ACT_QUEUED:
-	case TC_ACT_TRAP:
-		return -(NET_XMIT_SUCCESS | __NET_XMIT_STOLEN);
-	case TC_ACT_SHOT:
-		return -(NET_XMIT_SUCCESS | __NET_XMIT_BYPASS);
-	}
-#endif
-	if (result >= 0 && TC_H_MIN(res.classid) == TC_LAS_CLASS_PRIORITY)
-		return TC_LAS_CLASS_PRIORITY;
-	return TC_LAS_CLASS_ORDINARY;
-}
-
-/* The class by skb->priority, else the same */
-static int las_class(struct sk_buff *skb, struct Qdisc *sch)
-{
-	struct las_sched *q = qdisc_priv(sch);
-	struct tcf_proto *filter = rcu_dereference_bh(q->filter_list);
-	u32 minor = skb->priority ^ sch->handle;
-
-	/* A qdisc by default has no handle: then priorities name no class. */
-	if (unlikely((minor == TC_LAS_CLASS_ORDINARY ||
-		      minor == TC_LAS_CLASS_PRIORITY) && sch->handle))
-		return minor;
-	return filter ? las_classify(skb, filter) : TC_LAS_CLASS_ORDINARY;
+	return sf_link_over(&q->link, sch, gone);
 }
 
 /* The flow of @skb, forgiven what it is to be forgiven */
@@ -403,7 +340,7 @@ static __always_inline void las_find_flow(struct las_sched *q,
 					  struct sf_place *to)
 {
 	u32 now = jiffies;
-	bool begins = sf_find(&q->s, skb, now, to);
+	u8 flags = sf_find(&q->s, skb, now, to);
 	struct sf_flow *f = to->flow;
 	u64 leak;
 
@@ -412,7 +349,7 @@ static __always_inline void las_find_flow(struct las_sched *q,
 				       LAS_LEAK_SHIFT);
 		f->attained -= min(f->attained, leak);
 		/* A port used again soon: the new flow does not inherit. */
-		if (begins)
+		if (flags & SF_TCP_SYN)
 			f->attained = 0;
 		f->seen = now;
 	}
@@ -440,25 +377,26 @@ static __always_inline u64 las_rank(struct las_sched *q, struct sf_flow *f,
 }
 
 /* Put a packet in its place. */
-static __always_inline void las_insert(struct Qdisc *sch, struct sk_buff *skb,
-				       struct sf_place to)
+static __always_inline bool las_insert(struct Qdisc *sch, struct sk_buff *skb,
+				       struct sf_place *to)
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_table *t = &q->s.table;
 	struct sf_skb_cb *cb = sf_cb(skb);
 	struct sf_queue *queue;
-	u32 i = SF_ELSEWHERE;
+	u32 i = SF_ELSEWHERE, set;
 
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
-	if (likely(to.flow)) {
-		i = to.flow->queue;
-		cb->rank = las_rank(q, to.flow, i, to.class, qdisc_pkt_len(skb));
+	if (likely(to->flow)) {
+		i = to->flow->queue;
+		cb->rank = las_rank(q, to->flow, i, to->class, qdisc_pkt_len(skb));
 		if (!i)
-			i = sf_queue_take(t, to.flow);
+			i = sf_queue_take(t, to->flow);
 	} else {
-		cb->rank = LAS_RANK_OVERFLOW + to.set;
-		sf_elsewhere_add(t, to.set);
+		set = sf_table_set(t, to->hash);
+		cb->rank = LAS_RANK_OVERFLOW + set;
+		sf_elsewhere_add(t, set);
 	}
 
 	queue = &t->queues[i];
@@ -475,7 +413,8 @@ static __always_inline void las_insert(struct Qdisc *sch, struct sk_buff *skb,
 		sf_heap_add(&q->tails, las_tail(q, i));
 	}
 	if (q->s.held == 1)
-		las_measure(q, LAS_ROOM_UNKNOWN);
+		sf_link_forget(&q->link);
+	return true;
 }
 
 static const struct sf_kind las_kind = {
@@ -489,18 +428,12 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_place to;
-	int ret;
 
-	to.class = las_class(skb, sch);
-	if (unlikely(to.class <= 0)) {
-		ret = -to.class;
-		if (ret & __NET_XMIT_BYPASS)
-			qdisc_qstats_drop(sch);
-		__qdisc_drop(skb, to_free);
-		return ret;
-	}
+	to.class = sf_class(skb, sch, &q->filter_list);
+	if (unlikely(to.class < 0))
+		return sf_filtered(skb, sch, to_free, to.class);
 	las_find_flow(q, skb, &to);
-	return sf_enqueue(skb, sch, to, to_free, &las_kind);
+	return sf_enqueue(skb, sch, &to, to_free, &las_kind);
 }
 
 static struct sk_buff *las_dequeue(struct Qdisc *sch)
@@ -632,7 +565,7 @@ static void las_apply_options(struct las_sched *q, struct las_options *opt)
 	q->log_factor = las_log_factor(opt->log);
 	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
-	q->buffer = msecs_to_jiffies(opt->buffer);
+	q->link.buffer = msecs_to_jiffies(opt->buffer);
 	las_forget_link(q);
 }
 
@@ -679,6 +612,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	int err;
 
 	q->virtual_time = LAS_RANK_LONG;
+	q->s.victim = SF_NO_FLOW;
 	if (nla) {
 		err = las_parse(nla, &opt, extack);
 		if (err)
@@ -690,7 +624,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
 	queues = sf_table_queues(opt.flows);
-	return sf_table_init(&q->s.table, opt.flows) ?:
+	return sf_table_init(&q->s.table, opt.flows, queues) ?:
 	       sf_heap_init(&q->tails, queues);
 }
 
@@ -714,7 +648,6 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	u32 room = READ_ONCE(q->room);
 	struct tc_las_xstats st = {
 		.type		= TC_LAS_XSTATS_QDISC,
 		.drop_limit	= READ_ONCE(q->s.drop_limit),
@@ -729,21 +662,10 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.records	= READ_ONCE(q->s.table.used),
 		.memory		= READ_ONCE(q->s.memory),
 		.memory_peak	= READ_ONCE(q->s.memory_peak),
-		.room		= room == LAS_ROOM_UNKNOWN ? 0 : room,
+		.room		= sf_link_room(&q->link),
 	};
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));
-}
-
-/* X:1 and X:2 are numbers for filters to name. */
-static unsigned long las_bind(struct Qdisc *sch, unsigned long parent,
-			      u32 classid)
-{
-	return 0;
-}
-
-static void las_unbind(struct Qdisc *sch, unsigned long cl)
-{
 }
 
 static struct tcf_block *las_tcf_block(struct Qdisc *sch, unsigned long cl,
@@ -770,8 +692,8 @@ static const struct Qdisc_class_ops las_class_ops = {
 	.leaf		=	sf_class_leaf,
 	.find		=	sf_class_find,
 	.tcf_block	=	las_tcf_block,
-	.bind_tcf	=	las_bind,
-	.unbind_tcf	=	las_unbind,
+	.bind_tcf	=	sf_class_bind,
+	.unbind_tcf	=	sf_class_unbind,
 	.dump		=	sf_class_dump,
 	.dump_stats	=	las_dump_class_stats,
 	.walk		=	sf_class_walk,

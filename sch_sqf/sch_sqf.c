@@ -277,8 +277,8 @@ static __always_inline u32 sqf_begin(struct sqf_sched *q, struct sf_flow *f)
 	return i;
 }
 
-static __always_inline void sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
-				       struct sf_place to)
+static __always_inline bool sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
+				       struct sf_place *to)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct sf_skb_cb *cb = sf_cb(skb);
@@ -287,16 +287,17 @@ static __always_inline void sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
 
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
-	if (likely(to.flow)) {
-		i = to.flow->queue ?: sqf_begin(q, to.flow);
+	if (likely(to->flow)) {
+		i = to->flow->queue ?: sqf_begin(q, to->flow);
 	} else {
-		cb->rank = to.set;
-		sf_elsewhere_add(&q->s.table, to.set);
+		cb->rank = sf_table_set(&q->s.table, to->hash);
+		sf_elsewhere_add(&q->s.table, cb->rank);
 	}
 
 	queue = &q->s.table.queues[i];
 	sf_append(sch, queue, skb);
 	sqf_sort(q, i, queue->qlen - 1, queue->backlog - qdisc_pkt_len(skb), true);
+	return true;
 }
 
 /* Queue @i has lost @skb, its first or its last. */
@@ -340,7 +341,7 @@ static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 	u32 i = sqf_draw(q);
 	struct sk_buff *skb;
 
-	q->s.victim = i;
+	q->s.victim = queues[i].flow;
 	sf_count_drop(&q->s);
 	if (q->opt.drop_head)
 		skb = sf_take_first(sch, &queues[i]);
@@ -368,7 +369,7 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct sf_place to;
 
 	sf_find(&q->s, skb, jiffies, &to);
-	return sf_enqueue(skb, sch, to, to_free, &sqf_kind);
+	return sf_enqueue(skb, sch, &to, to_free, &sqf_kind);
 }
 
 static struct sk_buff *sqf_dequeue(struct Qdisc *sch)
@@ -581,7 +582,7 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 	prandom_seed_state(&q->random, get_random_u64());
 	/* On failure the core calls sqf_destroy(), if not sqf_reset() too */
 	queues = sf_table_queues(opt.flows);
-	return sf_table_init(&q->s.table, opt.flows) ?:
+	return sf_table_init(&q->s.table, opt.flows, queues) ?:
 	       sqf_lists_init(&q->lengths) ?:
 	       sqf_lists_init(&q->turns) ?:
 	       sf_heap_init(&q->shortest, queues) ?:

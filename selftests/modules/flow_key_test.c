@@ -133,7 +133,7 @@ static int __init flow_key_test_init(void)
 	struct sk_buff *skb = alloc_skb(512, GFP_KERNEL);
 	u32 i, direct = 0, tagged = 0, wrong = 0;
 	struct sf_flow_key a, b;
-	bool begins_a, begins_b;
+	u8 flags_a, flags_b;
 
 	if (!skb)
 		return -ENOMEM;
@@ -142,12 +142,12 @@ static int __init flow_key_test_init(void)
 	for (i = 0; i < count; i++) {
 		make_packet(skb);
 		memset(&a, 0xff, sizeof(a));
-		if (!sf_flow_key_direct(skb, &a, &begins_a))
+		if (!sf_flow_key_direct(skb, &a, &flags_a))
 			continue;
 		direct++;
 		tagged += eth_type_vlan(*(__be16 *)(skb_network_header(skb) - 2));
-		begins_b = sf_flow_key_dissect(skb, &b);
-		if (!memcmp(&a, &b, sizeof(a)) && begins_a == begins_b)
+		flags_b = sf_flow_key_dissect(skb, &b);
+		if (!memcmp(&a, &b, sizeof(a)) && flags_a == flags_b)
 			continue;
 		if (!wrong++)
 			print_hex_dump(KERN_NOTICE, "flow_key_test: ", DUMP_PREFIX_OFFSET,

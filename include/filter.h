@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * For kinds with two classes, X:1 and X:2, that skb->priority and tc filters name.
+ */
+#ifndef _SF_FILTER_H
+#define _SF_FILTER_H
+
+#include <linux/skbuff.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include "compat.h"
+
+#define SF_CLASS_1	1
+#define SF_CLASS_2	2
+
+/*
+ * The class of @skb by tc filter, 0 if that names none. If a filter's action wants it
+ * dropped or has taken it, -n, where n is what enqueue has to return.
+ */
+static noinline int sf_filter_class(struct sk_buff *skb, const struct tcf_proto *filter)
+{
+	struct tcf_result res;
+	int result;
+
+	result = sf_classify(skb, filter, &res);
+#ifdef CONFIG_NET_CLS_ACT
+	switch (result) {
+	case TC_ACT_STOLEN:
+	case TC_ACT_QUEUED:
+	case TC_ACT_TRAP:
+		return -(NET_XMIT_SUCCESS | __NET_XMIT_STOLEN);
+	case TC_ACT_SHOT:
+		return -(NET_XMIT_SUCCESS | __NET_XMIT_BYPASS);
+	}
+#endif
+	if (result >= 0 && (TC_H_MIN(res.classid) == SF_CLASS_1 ||
+			    TC_H_MIN(res.classid) == SF_CLASS_2))
+		return TC_H_MIN(res.classid);
+	return 0;
+}
+
+/**
+ * sf_class - the class of a packet: X:1, X:2 or neither
+ * @skb: the packet
+ * @sch: the qdisc
+ * @filters: its own
+ *
+ * skb->priority names it, or else a filter.
+ *
+ * Return: SF_CLASS_1, SF_CLASS_2 or 0. Negative if the packet is not to be
+ * queued: then sf_filtered() goes on.
+ */
+static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch,
+				    struct tcf_proto __rcu **filters)
+{
+	struct tcf_proto *filter = rcu_dereference_bh(*filters);
+	u32 minor = skb->priority ^ sch->handle;
+
+	/* A qdisc by default has no handle: then priorities name no class. */
+	if (unlikely((minor == SF_CLASS_1 || minor == SF_CLASS_2) && sch->handle))
+		return minor;
+	return filter ? sf_filter_class(skb, filter) : 0;
+}
+
+/* sf_filtered - the end of a packet that filters have kept; what enqueue is to return */
+static noinline int sf_filtered(struct sk_buff *skb, struct Qdisc *sch,
+				struct sk_buff **to_free, int class)
+{
+	int ret = -class;
+
+	if (ret & __NET_XMIT_BYPASS)
+		qdisc_qstats_drop(sch);
+	__qdisc_drop(skb, to_free);
+	return ret;
+}
+
+/* X:1 and X:2 are numbers for filters to name. */
+static inline unsigned long sf_class_bind(struct Qdisc *sch, unsigned long parent,
+					  u32 classid)
+{
+	return 0;
+}
+
+static inline void sf_class_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The rate of the link, known from what has left while the queue was not empty, and
+ * what may wait: no more bytes than the link sends in `buffer`. So one default is right
+ * for 1 Mbit/s and for 10 Gbit/s, where a limit in packets is not.
+ */
+#ifndef _SF_LINK_RATE_H
+#define _SF_LINK_RATE_H
+
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+#include "sched.h"
+
+/*
+ * How long the rate is measured, what may wait however low it is, and the mark of not
+ * knowing it
+ */
+#define SF_MEASURE		(HZ / 8)
+#define SF_ROOM_MIN		(64 << 10)	/* bytes */
+#define SF_ROOM_UNKNOWN		U32_MAX
+
+struct sf_link_rate {
+	u32	buffer;		/* jiffies; 0: what waits is not bounded */
+	u32	room;		/* bytes that may wait; a dump reads it */
+	u32	from;		/* jiffies: what has been sent since */
+	u64	sent;
+	u64	measured;	/* bytes sent in the last whole measurement */
+};
+
+/* Begin to measure; until the rate is known, @room is what may wait. */
+static inline void sf_link_measure(struct sf_link_rate *link, u32 room)
+{
+	WRITE_ONCE(link->room, room);
+	link->from = jiffies;
+	link->sent = 0;
+}
+
+/* Nothing is known of the link: it was idle, or is another one. */
+static inline void sf_link_forget(struct sf_link_rate *link)
+{
+	sf_link_measure(link, SF_ROOM_UNKNOWN);
+}
+
+/**
+ * sf_link_sent - a packet is on its way
+ * @link: the link
+ * @len: its bytes
+ *
+ * Return: 0, or the jiffies in which what is in @link->measured was sent, if that is
+ * known now.
+ */
+static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
+{
+	u32 elapsed = (u32)jiffies - link->from;
+	u64 room = SF_ROOM_UNKNOWN;
+
+	link->sent += len;
+	if (elapsed < SF_MEASURE)
+		return 0;
+	link->measured = link->sent;
+	if (link->buffer)
+		room = clamp_t(u64, div_u64(link->sent * link->buffer, elapsed),
+			       SF_ROOM_MIN, SF_ROOM_UNKNOWN);
+	sf_link_measure(link, room);
+	return elapsed;
+}
+
+/*
+ * For sf_kind.over: does too much wait? Two packets go for one that comes, since there
+ * may be much too many if the link has become slower.
+ */
+static inline bool sf_link_over(const struct sf_link_rate *link, struct Qdisc *sch,
+				unsigned int gone)
+{
+	const struct sf_sched *s = qdisc_priv(sch);
+
+	return sch->qstats.backlog > link->room && s->held > 1 && gone < 2;
+}
+
+/* For a dump: the bytes that may wait, 0 if nothing is known of the link */
+static inline u32 sf_link_room(const struct sf_link_rate *link)
+{
+	u32 room = READ_ONCE(link->room);
+
+	return room == SF_ROOM_UNKNOWN ? 0 : room;
+}
+
+#endif
