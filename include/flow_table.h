@@ -64,7 +64,7 @@ struct sf_flow {
 		};
 	};
 	u32	seen;		/* jiffies when it last had a packet */
-	u32	queue;		/* 0: it has no packets */
+	u32	queue;		/* 0: it has no packets; in sift how many */
 };
 
 /* Links by the numbers of queues */

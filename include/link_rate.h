@@ -13,17 +13,14 @@
 #include <linux/types.h>
 #include "sched.h"
 
-/*
- * How long the rate is measured, what may wait however low it is, and the mark of not
- * knowing it
- */
+/* How long the rate is measured, and the mark of not knowing it */
 #define SF_MEASURE		(HZ / 8)
-#define SF_ROOM_MIN		(64 << 10)	/* bytes */
 #define SF_ROOM_UNKNOWN		U32_MAX
 
 struct sf_link_rate {
 	u32	buffer;		/* jiffies; 0: what waits is not bounded */
-	u32	room;		/* bytes that may wait; a dump reads it */
+	u32	least;		/* bytes that may wait however low the rate is */
+	u32	room;		/* bytes that may wait now; a dump reads it */
 	u32	from;		/* jiffies: what has been sent since */
 	u64	sent;
 	u64	measured;	/* bytes sent in the last whole measurement */
@@ -62,7 +59,7 @@ static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
 	link->measured = link->sent;
 	if (link->buffer)
 		room = clamp_t(u64, div_u64(link->sent * link->buffer, elapsed),
-			       SF_ROOM_MIN, SF_ROOM_UNKNOWN);
+			       link->least, SF_ROOM_UNKNOWN);
 	sf_link_measure(link, room);
 	return elapsed;
 }

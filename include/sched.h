@@ -17,6 +17,7 @@
 #include "compat.h"
 #include "flow_table.h"
 #include "gso.h"
+#include "options.h"
 
 struct sf_sched {
 	u32		held;		/* packets in the queues */
@@ -69,6 +70,15 @@ struct sf_kind {
 	/* More than the kind itself allows? @gone packets had to go for that already. */
 	bool (*over)(struct Qdisc *sch, unsigned int gone);
 };
+
+/* Let it be as the options that all kinds have. */
+static inline void sf_set_options(struct sf_sched *s, const struct sf_options *all)
+{
+	s->limit = all->limit;
+	s->memory_limit = all->memory_limit;
+	s->split_gso = all->split_gso;
+	s->table.idle = msecs_to_jiffies(all->idle);
+}
 
 static inline struct sf_skb_cb *sf_cb(const struct sk_buff *skb)
 {

@@ -78,19 +78,16 @@
 #include "flow_heap.h"
 #include "las_log.h"
 #include "link_rate.h"
-#include "options.h"
 #include "sched.h"
 #include "uapi/pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
-#define LAS_DEFAULT_MEMORY	(32 << 20)	/* bytes */
-#define LAS_DEFAULT_FLOWS	4096
-#define LAS_DEFAULT_IDLE	60000		/* ms */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
 #define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
 #define LAS_DEFAULT_SHARE	25		/* percent */
 #define LAS_DEFAULT_LOG		500		/* K in thousandths */
 #define LAS_DEFAULT_BUFFER	500		/* ms */
+#define LAS_ROOM_MIN		(64 << 10)	/* bytes */
 
 /*
  * A long flow attains no more than this beyond fair, so that it comes back soon,
@@ -109,16 +106,12 @@
 #define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
 
 struct las_options {
-	u32	limit;
-	u32	memory_limit;
-	u32	flows;
-	u32	idle;			/* ms */
+	struct sf_options all;
 	u32	fair;			/* bytes */
 	u32	forgive;		/* bytes per second */
 	u32	share;			/* percent of the link's rate */
 	u32	buffer;			/* ms */
 	u32	log;			/* K in thousandths */
-	u32	split_gso;
 };
 
 struct las_sched {
@@ -471,77 +464,52 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 	[TCA_LAS_LIMIT ... TCA_LAS_MAX] = { .type = NLA_U32 },
 };
 
-#define LAS_RANGE(what, min, max, unit)					\
-	.refusal = "las: " what __stringify(min) " to " __stringify(max) unit
-
 static const struct sf_option las_options[] = {
 	{
-		.attr	= TCA_LAS_LIMIT,
-		.field	= offsetof(struct las_options, limit),
-		.min	= TC_LAS_LIMIT_MIN,
-		.max	= TC_LAS_LIMIT_MAX,
-		LAS_RANGE("limit must be ", TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX, " packets")
+		SF_OPTION(LAS, las, LIMIT, all.limit),
+		SF_RANGE("las: limit must be ", TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX, " packets")
 	}, {
-		.attr	= TCA_LAS_MEMORY_LIMIT,
-		.field	= offsetof(struct las_options, memory_limit),
-		.min	= TC_LAS_MEMORY_MIN,
-		.max	= TC_LAS_MEMORY_MAX,
-		LAS_RANGE("memory_limit must be ", TC_LAS_MEMORY_MIN, TC_LAS_MEMORY_MAX,
-			  " bytes")
+		SF_OPTION(LAS, las, MEMORY_LIMIT, all.memory_limit),
+		SF_RANGE("las: memory_limit must be ", TC_LAS_MEMORY_MIN,
+			 TC_LAS_MEMORY_MAX, " bytes")
 	}, {
-		.attr	= TCA_LAS_FLOWS,
-		.field	= offsetof(struct las_options, flows),
-		.min	= TC_LAS_FLOWS_MIN,
-		.max	= TC_LAS_FLOWS_MAX,
-		.power	= true,
-		LAS_RANGE("flows must be a power of two, ", TC_LAS_FLOWS_MIN,
-			  TC_LAS_FLOWS_MAX, "")
+		SF_OPTION(LAS, las, FLOWS, all.flows),
+		SF_FLOWS("las: flows", TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX),
+		SF_FIXED("las: flows")
 	}, {
-		.attr	= TCA_LAS_IDLE,
-		.field	= offsetof(struct las_options, idle),
-		.min	= TC_LAS_IDLE_MIN,
-		.max	= TC_LAS_IDLE_MAX,
-		LAS_RANGE("idle must be ", TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX, " ms")
+		SF_OPTION(LAS, las, IDLE, all.idle),
+		SF_RANGE("las: idle must be ", TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX, " ms")
 	}, {
-		.attr	= TCA_LAS_FAIR,
-		.field	= offsetof(struct las_options, fair),
-		.min	= TC_LAS_FAIR_MIN,
-		.max	= TC_LAS_FAIR_MAX,
-		.zero	= true,
-		LAS_RANGE("fair must be 0 or ", TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX, " bytes")
+		SF_OPTION(LAS, las, SPLIT_GSO, all.split_gso),
+		SF_SWITCH("las: split_gso")
 	}, {
-		.attr	= TCA_LAS_FORGIVE,
-		.field	= offsetof(struct las_options, forgive),
-		.max	= TC_LAS_FORGIVE_MAX,
-		LAS_RANGE("forgive must be ", 0, TC_LAS_FORGIVE_MAX, " bytes per second")
+		SF_OPTION(LAS, las, FAIR, fair),
+		SF_RANGE("las: fair must be 0 or ", TC_LAS_FAIR_MIN,
+			 TC_LAS_FAIR_MAX, " bytes"),
+		.zero = true
 	}, {
-		.attr	= TCA_LAS_LOG,
-		.field	= offsetof(struct las_options, log),
-		.min	= TC_LAS_LOG_MIN,
-		.max	= TC_LAS_LOG_MAX,
+		SF_OPTION(LAS, las, FORGIVE, forgive),
+		SF_RANGE("las: forgive must be ", 0,
+			 TC_LAS_FORGIVE_MAX, " bytes per second")
+	}, {
+		SF_OPTION(LAS, las, LOG, log),
+		.min = TC_LAS_LOG_MIN,
+		.max = TC_LAS_LOG_MAX,
 		.refusal = "las: log must be 0.25 to 4"
 	}, {
-		.attr	= TCA_LAS_SPLIT_GSO,
-		.field	= offsetof(struct las_options, split_gso),
-		.max	= 1,
-		.refusal = "las: split_gso must be 0 or 1"
+		SF_OPTION(LAS, las, BUFFER, buffer),
+		SF_RANGE("las: buffer must be 0 or ", TC_LAS_BUFFER_MIN,
+			 TC_LAS_BUFFER_MAX, " ms"),
+		.zero = true
 	}, {
-		.attr	= TCA_LAS_BUFFER,
-		.field	= offsetof(struct las_options, buffer),
-		.min	= TC_LAS_BUFFER_MIN,
-		.max	= TC_LAS_BUFFER_MAX,
-		.zero	= true,
-		LAS_RANGE("buffer must be 0 or ", TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX, " ms")
-	}, {
-		.attr	= TCA_LAS_FORGIVE_SHARE,
-		.field	= offsetof(struct las_options, share),
-		.max	= TC_LAS_FORGIVE_SHARE_MAX,
-		LAS_RANGE("forgive_share must be ", 0, TC_LAS_FORGIVE_SHARE_MAX, " percent")
-	},
+		SF_OPTION(LAS, las, FORGIVE_SHARE, share),
+		SF_RANGE("las: forgive_share must be ", 0,
+			 TC_LAS_FORGIVE_SHARE_MAX, " percent")
+	}
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
-static int las_parse(struct nlattr *nla, struct las_options *opt,
+static int las_parse(struct nlattr *nla, struct las_options *opt, bool exists,
 		     struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_LAS_MAX + 1];
@@ -551,21 +519,19 @@ static int las_parse(struct nlattr *nla, struct las_options *opt,
 	if (err)
 		return err;
 	return sf_options_parse(las_options, ARRAY_SIZE(las_options), tb, opt,
-				extack);
+				exists, extack);
 }
 
 static void las_apply_options(struct las_sched *q, struct las_options *opt)
 {
 	sf_options_apply(las_options, ARRAY_SIZE(las_options), &q->opt, opt);
-	q->s.limit = opt->limit;
-	q->s.memory_limit = opt->memory_limit;
-	q->s.split_gso = opt->split_gso;
-	q->s.table.idle = msecs_to_jiffies(opt->idle);
+	sf_set_options(&q->s, &opt->all);
 	q->fair_from = opt->fair ?: LAS_RANK_LONG;
 	q->log_factor = las_log_factor(opt->log);
 	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
 	q->link.buffer = msecs_to_jiffies(opt->buffer);
+	q->link.least = LAS_ROOM_MIN;
 	las_forget_link(q);
 }
 
@@ -576,14 +542,9 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 	struct las_options opt = q->opt;
 	int err;
 
-	err = las_parse(nla, &opt, extack);
+	err = las_parse(nla, &opt, true, extack);
 	if (err)
 		return err;
-	if (opt.flows != q->opt.flows) {
-		NL_SET_ERR_MSG(extack,
-			       "las: flows is fixed once the qdisc exists: delete it and add it anew");
-		return -EOPNOTSUPP;
-	}
 
 	sch_tree_lock(sch);
 	las_apply_options(q, &opt);
@@ -597,16 +558,12 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct las_options opt = {
-		.limit		= LAS_DEFAULT_LIMIT,
-		.memory_limit	= LAS_DEFAULT_MEMORY,
-		.flows		= LAS_DEFAULT_FLOWS,
-		.idle		= LAS_DEFAULT_IDLE,
+		.all		= SF_OPTIONS_DEFAULT(LAS_DEFAULT_LIMIT),
 		.fair		= LAS_DEFAULT_FAIR,
 		.forgive	= LAS_DEFAULT_FORGIVE,
 		.share		= LAS_DEFAULT_SHARE,
 		.buffer		= LAS_DEFAULT_BUFFER,
 		.log		= LAS_DEFAULT_LOG,
-		.split_gso	= 1,
 	};
 	u32 queues;
 	int err;
@@ -614,7 +571,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	q->virtual_time = LAS_RANK_LONG;
 	q->s.victim = SF_NO_FLOW;
 	if (nla) {
-		err = las_parse(nla, &opt, extack);
+		err = las_parse(nla, &opt, false, extack);
 		if (err)
 			return err;
 	}
@@ -623,8 +580,8 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	if (err)
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
-	queues = sf_table_queues(opt.flows);
-	return sf_table_init(&q->s.table, opt.flows, queues) ?:
+	queues = sf_table_queues(opt.all.flows);
+	return sf_table_init(&q->s.table, opt.all.flows, queues) ?:
 	       sf_heap_init(&q->tails, queues);
 }
 

@@ -52,15 +52,11 @@
 #include <net/netlink.h>
 #include "compat.h"
 #include "flow_heap.h"
-#include "options.h"
 #include "sched.h"
 #include "sqf_lists.h"
 #include "uapi/pkt_sqf.h"
 
 #define SQF_DEFAULT_LIMIT	1000		/* packets */
-#define SQF_DEFAULT_MEMORY	(32 << 20)	/* bytes */
-#define SQF_DEFAULT_FLOWS	4096
-#define SQF_DEFAULT_IDLE	60000		/* ms */
 #define SQF_DEFAULT_QUANTUM	1514		/* bytes */
 
 /* A queue of so many bytes is no longer short. */
@@ -74,14 +70,10 @@
 #define SQF_TURNS		1
 
 struct sqf_options {
-	u32	limit;
-	u32	memory_limit;
-	u32	flows;
-	u32	idle;			/* ms */
+	struct sf_options all;
 	u32	policy;
 	u32	quantum;		/* bytes */
 	u32	drop_head;
-	u32	split_gso;
 };
 
 struct sqf_sched {
@@ -416,63 +408,40 @@ static const struct nla_policy sqf_policy[TCA_SQF_MAX + 1] = {
 	[TCA_SQF_LIMIT ... TCA_SQF_MAX] = { .type = NLA_U32 },
 };
 
-#define SQF_RANGE(what, min, max, unit)					\
-	.refusal = "sqf: " what __stringify(min) " to " __stringify(max) unit
-
 static const struct sf_option sqf_options[] = {
 	{
-		.attr	= TCA_SQF_LIMIT,
-		.field	= offsetof(struct sqf_options, limit),
-		.min	= TC_SQF_LIMIT_MIN,
-		.max	= TC_SQF_LIMIT_MAX,
-		SQF_RANGE("limit must be ", TC_SQF_LIMIT_MIN, TC_SQF_LIMIT_MAX, " packets")
+		SF_OPTION(SQF, sqf, LIMIT, all.limit),
+		SF_RANGE("sqf: limit must be ", TC_SQF_LIMIT_MIN, TC_SQF_LIMIT_MAX, " packets")
 	}, {
-		.attr	= TCA_SQF_MEMORY_LIMIT,
-		.field	= offsetof(struct sqf_options, memory_limit),
-		.min	= TC_SQF_MEMORY_MIN,
-		.max	= TC_SQF_MEMORY_MAX,
-		SQF_RANGE("memory_limit must be ", TC_SQF_MEMORY_MIN, TC_SQF_MEMORY_MAX,
-			  " bytes")
+		SF_OPTION(SQF, sqf, MEMORY_LIMIT, all.memory_limit),
+		SF_RANGE("sqf: memory_limit must be ", TC_SQF_MEMORY_MIN,
+			 TC_SQF_MEMORY_MAX, " bytes")
 	}, {
-		.attr	= TCA_SQF_FLOWS,
-		.field	= offsetof(struct sqf_options, flows),
-		.min	= TC_SQF_FLOWS_MIN,
-		.max	= TC_SQF_FLOWS_MAX,
-		.power	= true,
-		SQF_RANGE("flows must be a power of two, ", TC_SQF_FLOWS_MIN,
-			  TC_SQF_FLOWS_MAX, "")
+		SF_OPTION(SQF, sqf, FLOWS, all.flows),
+		SF_FLOWS("sqf: flows", TC_SQF_FLOWS_MIN, TC_SQF_FLOWS_MAX),
+		SF_FIXED("sqf: flows")
 	}, {
-		.attr	= TCA_SQF_IDLE,
-		.field	= offsetof(struct sqf_options, idle),
-		.min	= TC_SQF_IDLE_MIN,
-		.max	= TC_SQF_IDLE_MAX,
-		SQF_RANGE("idle must be ", TC_SQF_IDLE_MIN, TC_SQF_IDLE_MAX, " ms")
+		SF_OPTION(SQF, sqf, IDLE, all.idle),
+		SF_RANGE("sqf: idle must be ", TC_SQF_IDLE_MIN, TC_SQF_IDLE_MAX, " ms")
 	}, {
-		.attr	= TCA_SQF_POLICY,
-		.field	= offsetof(struct sqf_options, policy),
-		.max	= TC_SQF_POLICY_MAX,
+		SF_OPTION(SQF, sqf, SPLIT_GSO, all.split_gso),
+		SF_SWITCH("sqf: split_gso")
+	}, {
+		SF_OPTION(SQF, sqf, POLICY, policy),
+		.max = TC_SQF_POLICY_MAX,
 		.refusal = "sqf: policy must be 0 (sqf), 1 (lqf) or 2 (fq)"
 	}, {
-		.attr	= TCA_SQF_QUANTUM,
-		.field	= offsetof(struct sqf_options, quantum),
-		.min	= TC_SQF_QUANTUM_MIN,
-		.max	= TC_SQF_QUANTUM_MAX,
-		SQF_RANGE("quantum must be ", TC_SQF_QUANTUM_MIN, TC_SQF_QUANTUM_MAX, " bytes")
+		SF_OPTION(SQF, sqf, QUANTUM, quantum),
+		SF_RANGE("sqf: quantum must be ", TC_SQF_QUANTUM_MIN,
+			 TC_SQF_QUANTUM_MAX, " bytes")
 	}, {
-		.attr	= TCA_SQF_DROP_HEAD,
-		.field	= offsetof(struct sqf_options, drop_head),
-		.max	= 1,
-		.refusal = "sqf: drop_head must be 0 or 1"
-	}, {
-		.attr	= TCA_SQF_SPLIT_GSO,
-		.field	= offsetof(struct sqf_options, split_gso),
-		.max	= 1,
-		.refusal = "sqf: split_gso must be 0 or 1"
-	},
+		SF_OPTION(SQF, sqf, DROP_HEAD, drop_head),
+		SF_SWITCH("sqf: drop_head")
+	}
 };
 
 /* Check all of @nla into @opt, which holds what is to be kept. */
-static int sqf_parse(struct nlattr *nla, struct sqf_options *opt,
+static int sqf_parse(struct nlattr *nla, struct sqf_options *opt, bool exists,
 		     struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_SQF_MAX + 1];
@@ -482,16 +451,13 @@ static int sqf_parse(struct nlattr *nla, struct sqf_options *opt,
 	if (err)
 		return err;
 	return sf_options_parse(sqf_options, ARRAY_SIZE(sqf_options), tb, opt,
-				extack);
+				exists, extack);
 }
 
 static void sqf_apply_options(struct sqf_sched *q, struct sqf_options *opt)
 {
 	sf_options_apply(sqf_options, ARRAY_SIZE(sqf_options), &q->opt, opt);
-	q->s.limit = opt->limit;
-	q->s.memory_limit = opt->memory_limit;
-	q->s.split_gso = opt->split_gso;
-	q->s.table.idle = msecs_to_jiffies(opt->idle);
+	sf_set_options(&q->s, &opt->all);
 }
 
 /*
@@ -514,7 +480,7 @@ static void sqf_sort_again(struct sqf_sched *q)
 			sf_heap_add(&q->shortest, node);
 		}
 	} else if (q->opt.policy == TC_SQF_POLICY_FQ) {
-		for (i = SF_FIRST_QUEUE; i < sf_table_queues(q->opt.flows); i++) {
+		for (i = SF_FIRST_QUEUE; i < sf_table_queues(q->opt.all.flows); i++) {
 			if (!queues[i].qlen)
 				continue;
 			node.rank = 0;
@@ -539,14 +505,9 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 	u32 policy = opt.policy;
 	int err;
 
-	err = sqf_parse(nla, &opt, extack);
+	err = sqf_parse(nla, &opt, true, extack);
 	if (err)
 		return err;
-	if (opt.flows != q->opt.flows) {
-		NL_SET_ERR_MSG(extack,
-			       "sqf: flows is fixed once the qdisc exists: delete it and add it anew");
-		return -EOPNOTSUPP;
-	}
 
 	sch_tree_lock(sch);
 	sqf_apply_options(q, &opt);
@@ -562,27 +523,23 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct sqf_options opt = {
-		.limit		= SQF_DEFAULT_LIMIT,
-		.memory_limit	= SQF_DEFAULT_MEMORY,
-		.flows		= SQF_DEFAULT_FLOWS,
-		.idle		= SQF_DEFAULT_IDLE,
+		.all		= SF_OPTIONS_DEFAULT(SQF_DEFAULT_LIMIT),
 		.policy		= TC_SQF_POLICY_SQF,
 		.quantum	= SQF_DEFAULT_QUANTUM,
-		.split_gso	= 1,
 	};
 	u32 queues;
 	int err;
 
 	if (nla) {
-		err = sqf_parse(nla, &opt, extack);
+		err = sqf_parse(nla, &opt, false, extack);
 		if (err)
 			return err;
 	}
 	sqf_apply_options(q, &opt);
 	prandom_seed_state(&q->random, get_random_u64());
 	/* On failure the core calls sqf_destroy(), if not sqf_reset() too */
-	queues = sf_table_queues(opt.flows);
-	return sf_table_init(&q->s.table, opt.flows, queues) ?:
+	queues = sf_table_queues(opt.all.flows);
+	return sf_table_init(&q->s.table, opt.all.flows, queues) ?:
 	       sqf_lists_init(&q->lengths) ?:
 	       sqf_lists_init(&q->turns) ?:
 	       sf_heap_init(&q->shortest, queues) ?:
