@@ -4,7 +4,8 @@
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
-# make experiment NAME=old-flows   another experiment: see lab/experiment.py
+# make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
+#                          another experiment: see lab/experiment.py
 # make bench               what a packet costs in our kinds and in others
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
@@ -22,7 +23,7 @@ one	= $(or $(firstword $(KERNEL)),6.1)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
 tested	= $(or $(KERNEL),$(each) debug)
 
-KINDS	:= las sqf
+KINDS	:= las sift sqf
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
 # Debian's "make kernelrelease" does not say what uname -r will
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
@@ -80,7 +81,8 @@ demo: setup
 	$(PYTHON) lab/demo.py --kernel $(one) --seed $(SEED)
 
 experiment: setup
-	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) --seed $(SEED)
+	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) --seed $(SEED) \
+		$(if $(CASES),--cases $(CASES)) $(if $(QDISCS),--qdiscs "$(QDISCS)")
 
 bench: setup
 	$(PYTHON) lab/bench.py --kernel $(one)

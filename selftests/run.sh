@@ -41,7 +41,7 @@ tap() { # COMMAND
 
 ./leaks.sh forget
 tap ./kinds/flow_key.sh
-for kind in las sqf; do
+for kind in las sift sqf; do
 	for script in churn refused tcp tdc; do
 		tap "./kinds/$script.sh" "$kind"
 	done
@@ -54,7 +54,7 @@ number() { # WORD in pytest's last line
 echo "== packet-exact tests"
 [ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
 PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
-	-p no:cacheprovider --import-mode=importlib kinds las sqf 2>&1 | tee "$log"
+	-p no:cacheprovider --import-mode=importlib kinds las sift sqf 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
 tell pytest '/^\(FAILED\|ERROR\) /p'

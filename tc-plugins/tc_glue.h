@@ -77,6 +77,7 @@ enum tc_unit {
 	TC_UNIT_RATE,		/* bytes per second */
 	TC_UNIT_PERCENT,
 	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
+	TC_UNIT_NANO,		/* the same with billionths */
 	TC_UNIT_WORD,		/* the option is all there is to type */
 	TC_UNIT_NAME,		/* one of some names, which stand for 0, 1, ... */
 };
@@ -150,6 +151,7 @@ static const struct tc_suffix {
 	{ TC_UNIT_PERCENT, "", 1, 1 },
 	{ TC_UNIT_PERCENT, "%", 1, 1 },
 	{ TC_UNIT_MILLI, "", 1000, 1 },
+	{ TC_UNIT_NANO, "", 1000000000, 1 },
 };
 
 static const struct tc_unit_text {
@@ -167,6 +169,8 @@ static const struct tc_unit_text {
 			      "with or without %; 0 to 4294967295" },
 	[TC_UNIT_MILLI] = { "a number with at most three decimals",
 			    "0 to 4294967.295" },
+	[TC_UNIT_NANO] = { "a number with at most nine decimals",
+			   "0 to 4.294967295" },
 };
 
 /* Say what the value of an option has to be; @arg was typed, NULL if nothing was. */
@@ -296,11 +300,24 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 	return 0;
 }
 
+/* All the digits of a fraction of a u32, never as 1e-05, and no zeros at the end */
+static inline void tc_print_decimals(char *text, size_t size, double fraction)
+{
+	char *end;
+
+	snprintf(text, size, "%.9f", fraction);
+	for (end = text + strlen(text) - 1; *end == '0'; end--)
+		*end = '\0';
+	if (*end == '.')
+		*end = '\0';
+}
+
 /* Print in text "NAME VALUE " or "NAME ", so that it can be typed again. */
 static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 {
 	const char *suffix = "";
 	__u64 shown = val;
+	double fraction;
 	char text[80];
 	__u32 i;
 
@@ -321,13 +338,12 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 		print_color_bool(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
 		return;
 	}
-	if (opt->unit == TC_UNIT_MILLI) {
-		/* all the digits of a u32, and no zeros at the end */
-		snprintf(text, sizeof(text), "%s %.10g ", opt->name,
-			 val / 1000.0);
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-		print_color_float(PRINT_JSON, COLOR_NONE, opt->json, NULL,
-				  val / 1000.0);
+	if (opt->unit == TC_UNIT_MILLI || opt->unit == TC_UNIT_NANO) {
+		fraction = val / (opt->unit == TC_UNIT_MILLI ? 1000.0 : 1e9);
+		tc_print_decimals(text, sizeof(text), fraction);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", opt->name);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, " %s ", text);
+		print_color_float(PRINT_JSON, COLOR_NONE, opt->json, NULL, fraction);
 		return;
 	}
 	if (opt->unit == TC_UNIT_BYTES) {

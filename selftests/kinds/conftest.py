@@ -9,10 +9,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import las.lib  # noqa: E402
+import sift.lib  # noqa: E402
 import sqf.lib  # noqa: E402
 from lib.fixtures import *  # noqa: E402, F403
 
-PAIRS = {"las": las.lib.Pair, "sqf": sqf.lib.Pair}
+PAIRS = {"las": las.lib.Pair, "sift": sift.lib.LongPair, "sqf": sqf.lib.Pair}
 
 
 @pytest.fixture(params=PAIRS)

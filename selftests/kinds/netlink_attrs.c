@@ -23,6 +23,7 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 #include "../../include/uapi/pkt_las.h"
+#include "../../include/uapi/pkt_sift.h"
 #include "../../include/uapi/pkt_sqf.h"
 
 #define HANDLE	0x100000
@@ -48,10 +49,10 @@ static const struct kind {
 	int max;			/* the last attribute; the first four are
 					 * the same everywhere
 					 */
-	const char *names[16];
-	__u32 good[16];			/* values other than by default */
-	struct range ranges[16];
-	struct bad values[16];
+	const char *names[24];
+	__u32 good[24];			/* values other than by default */
+	struct range ranges[24];
+	struct bad values[24];
 } kinds[] = {
 	{
 		.name = "las",
@@ -105,6 +106,100 @@ static const struct kind {
 			  "las: forgive_share must be 0 to 100" },
 			{ TCA_LAS_FORGIVE_SHARE, 4, 0xffffffff,
 			  "las: forgive_share must be 0 to 100" },
+		},
+	}, {
+		.name = "sift",
+		.max = TCA_SIFT_MAX,
+		.names = {
+			[TCA_SIFT_LIMIT] = "limit",
+			[TCA_SIFT_MEMORY_LIMIT] = "memory_limit",
+			[TCA_SIFT_FLOWS] = "flows", [TCA_SIFT_IDLE] = "idle",
+			[TCA_SIFT_PROBABILITY] = "probability", [TCA_SIFT_EVERY] = "every",
+			[TCA_SIFT_SAMPLES] = "samples", [TCA_SIFT_BYTES] = "bytes",
+			[TCA_SIFT_SLOW] = "slow", [TCA_SIFT_GUARANTEE] = "guarantee",
+			[TCA_SIFT_HIGH] = "high", [TCA_SIFT_LOW] = "low",
+			[TCA_SIFT_RED] = "red", [TCA_SIFT_RED_MIN] = "red_min",
+			[TCA_SIFT_RED_MAX] = "red_max",
+			[TCA_SIFT_RED_PROBABILITY] = "red_probability",
+			[TCA_SIFT_RED_WEIGHT] = "red_weight",
+			[TCA_SIFT_RED_BANDWIDTH] = "red_bandwidth", [TCA_SIFT_ECN] = "ecn",
+			[TCA_SIFT_SPLIT_GSO] = "split_gso", [TCA_SIFT_SEED] = "seed",
+			[TCA_SIFT_BUFFER] = "buffer",
+		},
+		.good = {
+			[TCA_SIFT_LIMIT] = 7, [TCA_SIFT_MEMORY_LIMIT] = 8192,
+			[TCA_SIFT_FLOWS] = 16, [TCA_SIFT_IDLE] = 9,
+			[TCA_SIFT_PROBABILITY] = 500, [TCA_SIFT_EVERY] = 3,
+			[TCA_SIFT_SAMPLES] = 2, [TCA_SIFT_BYTES] = 1,
+			[TCA_SIFT_SLOW] = 2000, [TCA_SIFT_GUARANTEE] = 5,
+			[TCA_SIFT_HIGH] = 8, [TCA_SIFT_LOW] = 9,
+			[TCA_SIFT_RED] = TC_SIFT_LOW, [TCA_SIFT_RED_MIN] = 2,
+			[TCA_SIFT_RED_MAX] = 900, [TCA_SIFT_RED_PROBABILITY] = 77,
+			[TCA_SIFT_RED_WEIGHT] = 3, [TCA_SIFT_RED_BANDWIDTH] = 4000,
+			[TCA_SIFT_ECN] = 1, [TCA_SIFT_SPLIT_GSO] = 0, [TCA_SIFT_SEED] = 11,
+			[TCA_SIFT_BUFFER] = 77,
+		},
+		.ranges = {
+			{ TCA_SIFT_LIMIT, TC_SIFT_LIMIT_MIN, TC_SIFT_LIMIT_MAX,
+			  "sift: limit must be 1 to " },
+			{ TCA_SIFT_MEMORY_LIMIT, TC_SIFT_MEMORY_MIN, TC_SIFT_MEMORY_MAX,
+			  "sift: memory_limit must be 4096 to " },
+			{ TCA_SIFT_FLOWS, TC_SIFT_FLOWS_MIN, TC_SIFT_FLOWS_MAX,
+			  "sift: flows must be a power of two, 8 to " },
+			{ TCA_SIFT_IDLE, TC_SIFT_IDLE_MIN, TC_SIFT_IDLE_MAX,
+			  "sift: idle must be 1 to " },
+			{ TCA_SIFT_PROBABILITY, 0, TC_SIFT_ONE,
+			  "sift: probability must be 0 to 1" },
+			{ TCA_SIFT_EVERY, 0, TC_SIFT_EVERY_MAX,
+			  "sift: every must be 0 to " },
+			{ TCA_SIFT_SAMPLES, TC_SIFT_SAMPLES_MIN, TC_SIFT_SAMPLES_MAX,
+			  "sift: samples must be 1 to " },
+			{ TCA_SIFT_GUARANTEE, 0, TC_SIFT_GUARANTEE_MAX,
+			  "sift: guarantee must be 0 to 99 percent" },
+			{ TCA_SIFT_HIGH, 0, TC_SIFT_LIMIT_MAX,
+			  "sift: high must be 0 to " },
+			{ TCA_SIFT_LOW, 0, TC_SIFT_LIMIT_MAX,
+			  "sift: low must be 0 to " },
+			{ TCA_SIFT_RED_WEIGHT, TC_SIFT_WEIGHT_MIN, TC_SIFT_WEIGHT_MAX,
+			  "sift: red_weight must be 1 to 16" },
+		},
+		.values = {
+			{ TCA_SIFT_FLOWS, 4, 0,
+			  "sift: flows must be a power of two, 8 to " },
+			{ TCA_SIFT_FLOWS, 4, 9,
+			  "sift: flows must be a power of two, 8 to " },
+			{ TCA_SIFT_SLOW, 4, 1,
+			  "sift: slow must be 0 or 1000 to " },
+			{ TCA_SIFT_SLOW, 4, TC_SIFT_SLOW_MAX + 1,
+			  "sift: slow must be 0 or 1000 to " },
+			{ TCA_SIFT_RED, 4, 4,
+			  "sift: red must be 0, 1 (high), 2 (low) or 3 (both)" },
+			{ TCA_SIFT_RED_MIN, 4, 0,
+			  "sift: red_min must be 1 to " },
+			{ TCA_SIFT_RED_MIN, 4, TC_SIFT_RED_MAX + 1,
+			  "sift: red_min must be 1 to " },
+			{ TCA_SIFT_RED_MAX, 4, 0,
+			  "sift: red_max must be 1 to " },
+			{ TCA_SIFT_RED_MAX, 4, TC_SIFT_RED_MAX + 1,
+			  "sift: red_max must be 1 to " },
+			{ TCA_SIFT_RED_MAX, 4, 1,
+			  "sift: red_min must be less than red_max" },
+			{ TCA_SIFT_RED_PROBABILITY, 4, 0,
+			  "sift: red_probability must be " },
+			{ TCA_SIFT_RED_PROBABILITY, 4, TC_SIFT_ONE + 1,
+			  "sift: red_probability must be " },
+			{ TCA_SIFT_RED_BANDWIDTH, 4, 999,
+			  "sift: red_bandwidth must be 1000 to " },
+			{ TCA_SIFT_BUFFER, 4, 1,
+			  "sift: buffer must be 0 or 10 to " },
+			{ TCA_SIFT_BYTES, 4, 2,
+			  "sift: bytes must be 0 or 1" },
+			{ TCA_SIFT_ECN, 4, 2,
+			  "sift: ecn must be 0 or 1" },
+			{ TCA_SIFT_SPLIT_GSO, 4, 2,
+			  "sift: split_gso must be 0 or 1" },
+			{ TCA_SIFT_SPLIT_GSO, 4, 0xffffffff,
+			  "sift: split_gso must be 0 or 1" },
 		},
 	}, {
 		.name = "sqf",

@@ -80,6 +80,33 @@ of_las() {
 		'las: log: "0.3333" is not a number with at most three decimals' log 0.3333
 }
 
+of_sift() {
+	check "probability" refused "sift: probability must be 0 to 1" probability 1.000000001
+	check "too many decimals" refused \
+		'sift: probability: "0.0000000001" is not a number with at most nine' \
+		probability 0.0000000001
+	check "every" refused "sift: every must be 0 to 1000000 packets" every 1000001
+	check "samples 0" refused "sift: samples must be 1 to 65535" samples 0
+	check "slow" refused "sift: slow must be 0 or 1000 to 1000000000 bytes per second" \
+		slow 1kbit
+	check "guarantee" refused "sift: guarantee must be 0 to 99 percent" guarantee 100
+	check "high" refused "sift: high must be 0 to 1000000 packets" high 1000001
+	check "low" refused "sift: low must be 0 to 1000000 packets" low 1000001
+	check "buffer" refused "sift: buffer must be 0 or 10 to 60000 ms" buffer 9ms
+	check "red" refused 'sift: red: "all" is not none, high, low or both' red all
+	check "red_min 0" refused "sift: red_min must be 1 to 16384 packets" red_min 0
+	check "red_max" refused "sift: red_max must be 1 to 16384 packets" red_max 16385
+	check "red_min and red_max" refused "sift: red_min must be less than red_max" \
+		red_min 9 red_max 9
+	check "red_min alone" refused "sift: red_min must be less than red_max" red_min 15
+	check "red_probability 0" refused \
+		"sift: red_probability must be 0.000000001 to 1" red_probability 0
+	check "red_weight" refused "sift: red_weight must be 1 to 16" red_weight 17
+	check "red_bandwidth" refused \
+		"sift: red_bandwidth must be 1000 to 4294967295 bytes per second" \
+		red_bandwidth 1kbit
+}
+
 of_sqf() {
 	check "policy" refused 'sqf: policy: "wfq" is not sqf, lqf or fq' policy wfq
 	check "quantum 0" refused "sqf: quantum must be 256 to 1048576 bytes" quantum 0

@@ -165,6 +165,14 @@ EXTREMES = {
         "limit 1000000 memory_limit 2147483647b idle 86400s fair 2147483647b"
         " forgive 2147483647bps forgive_share 100% buffer 60s log 4",
     ],
+    "sift": [
+        "limit 1 memory_limit 4096b flows 8 idle 1ms probability 1 high 1 low 1 red both red_min 1"
+        " red_max 2 red_weight 1 red_bandwidth 8kbit slow 1kbps guarantee 99 buffer 10ms",
+        "limit 1000000 memory_limit 2147483647b idle 86400s every 1000000 high 1000000 low 1000000"
+        " red both red_min 16383 red_max 16384 red_weight 16 red_bandwidth 34gbit slow 8gbit bytes"
+        " buffer 60s",
+        "probability 0.000000001 bytes samples 65535 guarantee 99 slow 0",
+    ],
     "sqf": [
         "limit 1 memory_limit 4096b flows 8 idle 1ms policy fq quantum 256b drop head",
         "limit 1000000 memory_limit 2147483647b idle 86400s policy fq quantum 1048576b",

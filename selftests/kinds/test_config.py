@@ -18,6 +18,30 @@ DEFAULTS = {
         "split_gso": True,
         "buffer_ms": 500,
     },
+    "sift": {
+        "probability": 0.3,
+        "every": 0,
+        "samples": 1,
+        "bytes": True,
+        "slow": 18000,
+        "guarantee_percent": 0,
+        "limit": 10000,
+        "high": 0,
+        "low": 0,
+        "buffer_ms": 30,
+        "memory_limit": 32 << 20,
+        "flows": 4096,
+        "idle_ms": 60000,
+        "red": "none",
+        "red_min": 5,
+        "red_max": 15,
+        "red_probability": 0.1,
+        "red_weight": 9,
+        "red_bandwidth": 1250000,
+        "ecn": False,
+        "split_gso": True,
+        "seed": 0,
+    },
     "sqf": {
         "policy": "sqf",
         "limit": 1000,
@@ -30,7 +54,11 @@ DEFAULTS = {
     },
 }
 # What the gate's qdisc has else, see BASES
-PLAIN = {"las": {"fair": 0, "forgive": 0, "forgive_share_percent": 0, "buffer_ms": 0}, "sqf": {}}
+PLAIN = {
+    "las": {"fair": 0, "forgive": 0, "forgive_share_percent": 0, "buffer_ms": 0},
+    "sift": {"probability": 0.01, "bytes": False, "slow": 0, "seed": 1, "buffer_ms": 0},
+    "sqf": {},
+}
 
 PRINTED = {
     "limit 1 memory_limit 4096b flows 8 idle 1ms no_split_gso": {
@@ -68,6 +96,37 @@ PRINTED_TOO = {
         },
         "forgive 1mbit log 3.999": {"forgive": 125000, "log": 3.999},
     },
+    "sift": {
+        "probability 0.000000001 samples 65535 bytes slow 1kbps guarantee 99%": {
+            "probability": 1e-9,
+            "samples": 65535,
+            "bytes": True,
+            "slow": 1000,
+            "guarantee_percent": 99,
+        },
+        "probability 1 high 100 low 50 red both ecn": {
+            "probability": 1,
+            "high": 100,
+            "low": 50,
+            "red": "both",
+            "ecn": True,
+        },
+        "every 1000000 red high red_min 1 red_max 2 red_probability 1 red_weight 16": {
+            "every": 1000000,
+            "red": "high",
+            "red_min": 1,
+            "red_max": 2,
+            "red_probability": 1,
+            "red_weight": 16,
+        },
+        "red low red_max 16384 red_weight 1 red_bandwidth 8kbit seed 4294967295": {
+            "red": "low",
+            "red_max": 16384,
+            "red_weight": 1,
+            "red_bandwidth": 1000,
+            "seed": 4294967295,
+        },
+    },
     "sqf": {
         "policy lqf drop head": {"policy": "lqf", "drop": "head"},
         "policy fq quantum 256b": {"policy": "fq", "quantum": 256},
@@ -84,6 +143,20 @@ CHANGES = {
         ("buffer 2s", {"buffer_ms": 2000}),
         ("plain", PLAIN["las"]),
         ("log 2", {"log": 2}),
+    ],
+    "sift": [
+        ("every 10", {"every": 10}),
+        ("bytes", {"bytes": True}),
+        ("probability 0.5", {"probability": 0.5, "every": 0}),
+        ("packets samples 3", {"bytes": False, "samples": 3}),
+        ("slow 16kbit", {"slow": 2000}),
+        ("guarantee 10", {"guarantee_percent": 10}),
+        ("high 5 low 6", {"high": 5, "low": 6}),
+        ("buffer 2s", {"buffer_ms": 2000}),
+        ("red low ecn", {"red": "low", "ecn": True}),
+        ("red_min 7 red_max 8", {"red_min": 7, "red_max": 8}),
+        ("red none no_ecn", {"red": "none", "ecn": False}),
+        ("seed 5", {"seed": 5}),
     ],
     "sqf": [
         ("policy fq", {"policy": "fq"}),

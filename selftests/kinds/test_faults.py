@@ -30,12 +30,31 @@ FLOWS = 3  # TCA_LAS_FLOWS, and all others'
 ALL = {
     # LIMIT, MEMORY_LIMIT, IDLE, FAIR, FORGIVE, LOG, SPLIT_GSO, BUFFER, FORGIVE_SHARE
     "las": {1: 2, 2: 1 << 20, 4: 5000, 5: 65536, 6: 8000, 7: 1000, 8: 0, 9: 100, 10: 50},
+    # LIMIT, MEMORY_LIMIT, IDLE, PROBABILITY, EVERY, SAMPLES, BYTES, SLOW, GUARANTEE, HIGH, LOW,
+    # RED and its six, SPLIT_GSO, SEED, BUFFER
+    "sift": {1: 2, 2: 1 << 20, 4: 5000, 5: 20000000, 6: 10, 7: 2, 8: 1, 9: 2000, 10: 10}
+    | {11: 5, 12: 6, 13: 3, 14: 7, 15: 8, 16: 10000, 17: 3, 18: 5000, 19: 1, 20: 0, 21: 9, 22: 100},
     # LIMIT, MEMORY_LIMIT, IDLE, POLICY, QUANTUM, DROP_HEAD, SPLIT_GSO
     "sqf": {1: 2, 2: 1 << 20, 4: 5000, 5: 2, 6: 3000, 7: 1, 8: 0},
 }
-# As the gate's qdisc begins
+# As the qdisc of `held` begins
 BEFORE = {
     "las": {1: 10000, 2: 32 << 20, 4: 60000, 5: 0, 6: 0, 7: 500, 8: 1, 9: 0, 10: 0},
+    "sift": {1: 10000, 2: 32 << 20, 4: 60000, 5: 10000000, 6: 1, 7: 1, 8: 0, 9: 0, 10: 0}
+    | {
+        11: 0,
+        12: 0,
+        13: 0,
+        14: 5,
+        15: 15,
+        16: 100000000,
+        17: 9,
+        18: 1250000,
+        19: 0,
+        20: 1,
+        21: 1,
+        22: 0,
+    },
     "sqf": {1: 1000, 2: 32 << 20, 4: 60000, 5: 0, 6: 1514, 7: 0, 8: 1},
 }
 DEBUG = "/sys/kernel/debug"
@@ -347,9 +366,9 @@ def test_replace(device: Device, netlink: Netlink, kind: str, there: str) -> Non
 
 
 @pytest.fixture
-def held(gate: Callable[..., Gate]) -> Gate:
+def held(gate: Callable[..., Gate], kind: str) -> Gate:
     """A qdisc that holds 20 packets of 10 flows, and one that was peeked at"""
-    d0 = gate()
+    d0 = gate("every 1" if kind == "sift" else "")  # with a record for each flow
     for ident in range(20):
         d0.send(flow(ident % 10).frame(500, ident))
     d0.command("park 1")
@@ -390,8 +409,8 @@ def test_dump(held: Gate, below: Netlink, message: int) -> None:
 
 
 def test_filter(held: Gate, below: Netlink) -> None:
-    """A filter that names the priority class; only las has one"""
-    if held.kind != "las":
+    """A filter that names the second class, where there is one"""
+    if held.kind == "sqf":
         refused("tc filter add dev d0 parent 10: matchall classid 10:1")
         return
     more = attribute(KIND, b"matchall\0") + options({CLASSID: 0x100002})

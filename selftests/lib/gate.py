@@ -23,7 +23,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet as ScapyPacket
 
 # What a kind is without the additions to what was published
-BASES = {"las": "las plain"}
+BASES = {"las": "las plain", "sift": "sift seed 1 probability 0.01 packets slow 0 buffer 0"}
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 SOL_PACKET = 263
@@ -299,4 +299,6 @@ def classes(d0: Gate) -> dict[int, dict[str, int]]:
             current["qlen"] = int(words[i + 2].removesuffix("p"))
         elif word == "attained":
             current["attained"] = int(words[i + 1].removesuffix("b"))
+        elif word == "samples" and found:
+            current["samples"] = int(words[i + 1])
     return found

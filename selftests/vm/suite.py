@@ -17,7 +17,7 @@ from .root import VMError
 
 HOST_TESTS = ["selftests/vm", "selftests/host", "lab"]
 TIMEOUT = 1800  # seconds for one kernel, which takes some minutes if it has a processor
-TIMEOUT_DEBUG = 3600
+TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
 
 

@@ -1,0 +1,819 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sch_sift - sampling sifts the long flows from the short ones
+ *
+ * K. Psounis, A. Ghosh, B. Prabhakar: SIFT, a low-complexity scheduler for reducing
+ * flow delays in the Internet, 2004, sections 2, 4 and 5.
+ *
+ * Each packet, or byte, is sampled with the same probability, and a flow of which one has
+ * been is long from that packet on (or from the T-th sample on): most flows are short
+ * and few of them are sampled, and those that are have most of the bytes. There are two
+ * bands, and the high one, where flows begin, goes first. A long flow's packets go to
+ * the low band, unless it is slow.
+ *
+ *	packet --> sampled? --> record of its flow --> samples >= T? --yes--> [low ]
+ *		      |no		|none			|no	      ^
+ *		      +-----------------+-----------------------+--> [high]   | last
+ *							     first ^
+ *
+ * Only sampled flows have a record (flow_table.h): a flow that is not leaves no trace.
+ * A record goes when its flow ends (FIN, RST, or the SYN of the next), is silent for
+ * `idle`, or when another flow needs it, but never while the flow has packets in the
+ * low band. As long as it has, what comes joins them, whatever else has changed. So no
+ * flow is reordered: what is in the high band leaves before what came later and is in
+ * the low one. Only `guarantee` may let a flow's first low packets pass by its last high
+ * ones.
+ *
+ * Both bands share one buffer. When it is full the low band loses its last packet, if
+ * it has any, since its flows are the ones that fill it. The same goes when more waits
+ * than the link sends in `buffer` (link_rate.h). `high` and `low` bound each band by
+ * itself, and with `red` a band drops before it is full, or marks.
+ *
+ * - slow, section 4.4: a long flow goes high again as long as it is slower than this,
+ *   as a call or a shell is however long it lasts. A bucket tells, which leaks at this
+ *   rate: a flow is slow from when its bucket is empty until it holds what leaks in a
+ *   second. The bucket holds four times that, so that a long flow which the others
+ *   keep waiting does not become slow by that at once.
+ *
+ * - guarantee, section 4.2: while both bands have packets, this part of the bytes is
+ *   the low one's.
+ *
+ * All of this is under the root qdisc's lock, but for what a dump reads.
+ */
+
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <net/inet_ecn.h>
+#include <net/netlink.h>
+#include <net/pkt_cls.h>
+#include <net/red.h>
+#include "compat.h"
+#include "filter.h"
+#include "link_rate.h"
+#include "sched.h"
+#include "sift_sample.h"
+#include "uapi/pkt_sift.h"
+
+#define SIFT_DEFAULT_LIMIT	10000		/* packets */
+#define SIFT_DEFAULT_PROBABILITY (SIFT_ONE / 10 * 3)
+#define SIFT_DEFAULT_SLOW	18000		/* bytes per second */
+#define SIFT_DEFAULT_BUFFER	30		/* ms */
+#define SIFT_ROOM_MIN		(16 << 10)	/* bytes */
+/* RED as ns-2 had it */
+#define SIFT_DEFAULT_RED_MIN	5		/* packets */
+#define SIFT_DEFAULT_RED_MAX	15
+#define SIFT_DEFAULT_RED_P	(SIFT_ONE / 10)
+#define SIFT_DEFAULT_RED_WEIGHT	9
+#define SIFT_DEFAULT_RED_RATE	1250000		/* bytes per second */
+
+#define SIFT_RED_PACKET		1000		/* bytes, as in section 4 */
+#define SIFT_LEAK_SHIFT		16
+#define SIFT_FAST_SECONDS	4
+
+struct sift_options {
+	struct sf_options all;
+	u32	probability;		/* in SIFT_ONE */
+	u32	every;
+	u32	samples;
+	u32	bytes;
+	u32	slow;			/* bytes per second */
+	u32	guarantee;		/* percent */
+	u32	high;			/* packets */
+	u32	low;
+	u32	red;			/* TC_SIFT_HIGH | TC_SIFT_LOW */
+	u32	red_min;		/* packets */
+	u32	red_max;
+	u32	red_probability;	/* in SIFT_ONE */
+	u32	red_weight;
+	u32	red_bandwidth;		/* bytes per second */
+	u32	ecn;
+	u32	seed;
+	u32	buffer;			/* ms */
+};
+
+struct sift_band {
+	struct sf_queue	queue;
+	struct red_vars	red;
+	u32		limit;		/* packets */
+	u64		bytes;		/* sent */
+	u32		packets;
+	u32		drops;
+	u32		early;
+	u32		marked;
+};
+
+enum { SIFT_HIGH, SIFT_LOW, SIFT_BANDS };
+
+struct sift_sched {
+	struct sf_sched	s;
+	struct sift_band band[SIFT_BANDS];
+	struct sift_sampler sampler;
+	struct red_parms red;
+	struct sf_link_rate link;
+	u64		credit;		/* of the low band: bytes * percent */
+	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
+	struct tcf_proto __rcu *filter_list;
+	struct tcf_block *block;
+	/* what a dump reads */
+	struct sift_options opt;
+	u64		drop_band;
+	u64		drop_buffer;
+	u64		samples;
+	u32		records_peak;
+	u32		flows_queued;
+};
+
+static_assert(SIFT_ONE == TC_SIFT_ONE);
+static_assert(SF_CLASS_1 == (u32)TC_SIFT_CLASS_HIGH);
+static_assert(SF_CLASS_2 == (u32)TC_SIFT_CLASS_LOW);
+static_assert(SF_CLASS_FLOWS == (u32)TC_SIFT_CLASS_FLOWS);
+
+/* Forget a flow that has no packets in the low band. */
+static void sift_forget(struct sift_sched *q, struct sf_flow *f)
+{
+	struct sf_table *t = &q->s.table;
+	u32 i = f - t->flows;
+
+	t->tags[i / SF_WAYS] &= ~sf_tag_at(0xff, i % SF_WAYS);
+	sf_count(t->used, -1);
+}
+
+/*
+ * A record for the flow of a sample: one that is unused, or else of the flows without
+ * packets the one that has been silent for longest.
+ */
+static noinline struct sf_flow *sift_record(struct sift_sched *q, u32 hash)
+{
+	struct sf_table *t = &q->s.table;
+	u32 set = sf_table_set(t, hash), now = jiffies, way = SF_WAYS, i;
+	struct sf_flow *f = &t->flows[set * SF_WAYS];
+	u64 unused = sf_tags_match(t->tags[set], 0);
+	u32 silent, longest = 0;
+
+	if (unused) {
+		way = __ffs64(unused) / 8;
+		sf_count(t->used, 1);
+	}
+	for (i = 0; i < SF_WAYS && !unused; i++) {
+		silent = now - f[i].seen;
+		if (f[i].queue || (way < SF_WAYS && silent <= longest))
+			continue;
+		longest = silent;
+		way = i;
+	}
+	if (way == SF_WAYS) {
+		sf_count(q->s.overflow, 1);
+		return NULL;
+	}
+	if (!unused && longest <= t->idle)
+		sf_count(t->evictions, 1);
+	if (t->used > q->records_peak)
+		WRITE_ONCE(q->records_peak, t->used);
+	return sf_table_assign(t, &q->s.key, hash, way, now);
+}
+
+/* How fast is the flow, now that @len bytes more have come? */
+static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
+{
+	u32 now = jiffies, most = q->opt.slow * SIFT_FAST_SECONDS;
+	u64 leak = mul_u64_u32_shr(q->leak, now - f->seen, SIFT_LEAK_SHIFT);
+
+	f->seen = now;
+	f->level = min(f->level, most);
+	if (leak >= f->level) {
+		f->level = 0;
+		f->fast = false;
+	} else {
+		f->level -= leak;
+	}
+	f->level += min(len, most - f->level);
+	if (f->level >= q->opt.slow)
+		f->fast = true;
+}
+
+/* The band of a packet that no filter has chosen */
+static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buff *skb,
+				       struct sf_place *to)
+{
+	u32 len = qdisc_pkt_len(skb), samples;
+	struct sf_flow *f;
+
+	/* It was forgotten when its last packet made room for the segment before. */
+	if (to->flow && to->flow->closing && !to->flow->queue)
+		to->flow = NULL;
+	f = to->flow;
+	samples = sift_samples(&q->sampler, q->opt.bytes ? len : sf_gso_count(skb));
+	if (unlikely(samples)) {
+		sf_count(q->samples, samples);
+		if (!f)
+			f = sift_record(q, to->hash);
+		if (f) {
+			/* What ended is not what is sampled now. */
+			if (f->closing) {
+				f->samples = 0;
+				f->level = 0;
+				f->fast = false;
+			}
+			f->closing = false;
+			f->samples = min_t(u32, f->samples + samples, TC_SIFT_SAMPLES_MAX);
+		}
+		to->flow = f;
+	}
+	if (!f)
+		return SIFT_HIGH;
+	sift_rate(q, f, len);
+	if (f->queue || (f->samples >= q->opt.samples && f->fast))
+		return SIFT_LOW;
+	return SIFT_HIGH;
+}
+
+/* Whether RED lets a packet into a band; it may mark it instead of dropping it. */
+static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
+			      struct sk_buff *skb)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct red_vars *red = &band->red;
+
+	red->qavg = red_calc_qavg(&q->red, red, band->queue.qlen);
+	if (red_is_idling(red))
+		red_end_of_idle_period(red);
+	if (red_action(&q->red, red, red->qavg) == RED_DONT_MARK)
+		return true;
+	qdisc_qstats_overlimit(sch);
+	if (q->opt.ecn && INET_ECN_set_ce(skb)) {
+		sf_count(band->marked, 1);
+		return true;
+	}
+	sf_count(band->early, 1);
+	/* The band stays empty, so it goes on being idle. */
+	if (!band->queue.qlen)
+		red_start_of_idle_period(red);
+	return false;
+}
+
+static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
+					struct sf_place *to)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sf_skb_cb *cb = sf_cb(skb);
+	struct sift_band *band;
+	u32 i;
+
+	i = to->class ? to->class - SF_CLASS_1 : sift_choose(q, skb, to);
+	band = &q->band[i];
+	if (q->opt.red & BIT(i) && !sift_red(sch, band, skb))
+		return false;
+	cb->arrival = q->s.arrivals++;
+	cb->truesize = skb->truesize;
+	cb->rank = SF_NO_FLOW;
+	if (i == SIFT_LOW && to->flow) {
+		cb->rank = to->flow - q->s.table.flows;
+		to->flow->backlog += qdisc_pkt_len(skb);
+		if (!to->flow->queue)
+			sf_count(q->flows_queued, 1);
+		WRITE_ONCE(to->flow->queue, to->flow->queue + 1);
+	}
+	sf_append(sch, &band->queue, skb);
+	if (q->s.held == 1)
+		sf_link_forget(&q->link);
+	return true;
+}
+
+/* @skb has left @band, for whatever reason. */
+static __always_inline void sift_left(struct sift_sched *q, struct sift_band *band,
+				      const struct sk_buff *skb)
+{
+	struct sf_flow *f;
+
+	if (!band->queue.qlen && q->opt.red)
+		red_start_of_idle_period(&band->red);
+	if (sf_cb(skb)->rank == SF_NO_FLOW)
+		return;
+	f = &q->s.table.flows[sf_cb(skb)->rank];
+	f->backlog -= qdisc_pkt_len(skb);
+	WRITE_ONCE(f->queue, f->queue - 1);
+	if (f->queue)
+		return;
+	sf_count(q->flows_queued, -1);
+	if (f->closing)
+		sift_forget(q, f);
+}
+
+static bool sift_over_band(const struct sift_sched *q, u32 i)
+{
+	return q->band[i].queue.qlen > q->band[i].limit;
+}
+
+static bool sift_over_bands(const struct sift_sched *q)
+{
+	return sift_over_band(q, SIFT_LOW) || sift_over_band(q, SIFT_HIGH);
+}
+
+static bool sift_over(struct Qdisc *sch, unsigned int gone)
+{
+	const struct sift_sched *q = qdisc_priv(sch);
+
+	return sift_over_bands(q) || sf_link_over(&q->link, sch, gone);
+}
+
+/* Take the last packet of the band that has to make room, and count it as dropped. */
+static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u32 i;
+
+	/* The bands first: nothing goes for a packet that cannot stay. */
+	if (sift_over_bands(q)) {
+		sf_count(q->drop_band, 1);
+		i = sift_over_band(q, SIFT_LOW) ? SIFT_LOW : SIFT_HIGH;
+	} else {
+		if (!sf_count_drop(&q->s))
+			sf_count(q->drop_buffer, 1);
+		i = q->band[SIFT_LOW].queue.qlen ? SIFT_LOW : SIFT_HIGH;
+	}
+	sf_count(q->band[i].drops, 1);
+	skb = sf_take_last(sch, &q->band[i].queue);
+	sift_left(q, &q->band[i], skb);
+	return skb;
+}
+
+static const struct sf_kind sift_kind = {
+	.insert		= sift_insert,
+	.take_victim	= sift_take_victim,
+	.over		= sift_over,
+};
+
+/* A packet that comes to a known flow may begin another, though of the same ports. */
+static bool sift_is_over(const struct sift_sched *q, const struct sf_flow *f, u8 flags)
+{
+	return flags & SF_TCP_SYN || (u32)jiffies - f->seen > q->s.table.idle;
+}
+
+/* The flow has ended. Forget it, unless it has packets: then when they have left. */
+static bool sift_close(struct sift_sched *q, struct sf_flow *f)
+{
+	f->closing = true;
+	if (f->queue)
+		return false;
+	sift_forget(q, f);
+	return true;
+}
+
+static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			struct sk_buff **to_free)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sf_place to = {};
+	struct sf_flow *f;
+	u8 flags;
+	int ret;
+
+	to.class = sf_class(skb, sch, &q->filter_list);
+	if (unlikely(to.class < 0))
+		return sf_filtered(skb, sch, to_free, to.class);
+	if (unlikely(to.class))
+		return sf_enqueue(skb, sch, &to, to_free, &sift_kind);
+
+	flags = sf_flow_key_read(skb, &q->s.key);
+	to.hash = sf_flow_key_hash(&q->s.key, &q->s.table.secret);
+	f = sf_table_find(&q->s.table, &q->s.key, to.hash);
+	if (f && sift_is_over(q, f, flags) && sift_close(q, f))
+		f = NULL;
+	to.flow = f;
+	ret = sf_enqueue(skb, sch, &to, to_free, &sift_kind);
+	/* If only the segment of a bundle with the FIN was dropped, the flow begins anew. */
+	if (flags & (SF_TCP_FIN | SF_TCP_RST) && ret != NET_XMIT_DROP) {
+		/* It may have been sampled or forgotten meanwhile. */
+		f = sf_table_find(&q->s.table, &q->s.key, to.hash);
+		if (f)
+			sift_close(q, f);
+	}
+	return ret;
+}
+
+/* The band that is served next; one has packets. */
+static __always_inline u32 sift_first(struct sift_sched *q)
+{
+	const struct sf_queue *high = &q->band[SIFT_HIGH].queue;
+	const struct sf_queue *low = &q->band[SIFT_LOW].queue;
+	u32 share = q->opt.guarantee;
+	u64 price;
+
+	if (!low->qlen) {
+		q->credit = 0;
+		return SIFT_HIGH;
+	}
+	if (!high->qlen)
+		return SIFT_LOW;
+	if (!share)
+		return SIFT_HIGH;
+	price = (u64)qdisc_pkt_len(low->head) * (100 - share);
+	if (q->credit >= price) {
+		q->credit -= price;
+		return SIFT_LOW;
+	}
+	q->credit += (u64)qdisc_pkt_len(high->head) * share;
+	return SIFT_HIGH;
+}
+
+static struct sk_buff *sift_dequeue(struct Qdisc *sch)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sift_band *band;
+	struct sk_buff *skb;
+
+	if (!q->s.held)
+		return NULL;
+	band = &q->band[sift_first(q)];
+	skb = sf_take_first(sch, &band->queue);
+	sift_left(q, band, skb);
+	sf_link_sent(&q->link, qdisc_pkt_len(skb));
+	sf_count(band->packets, 1);
+	sf_count(band->bytes, qdisc_pkt_len(skb));
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static void sift_reset(struct Qdisc *sch)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sift_band *band;
+	struct sk_buff *skb;
+
+	for (band = q->band; band < q->band + SIFT_BANDS; band++) {
+		while (band->queue.qlen) {
+			skb = sf_take_first(sch, &band->queue);
+			sift_left(q, band, skb);
+			rtnl_kfree_skbs(skb, skb);
+		}
+		red_restart(&band->red);
+	}
+	q->credit = 0;
+	sf_link_forget(&q->link);
+	sf_table_clear(&q->s.table);
+}
+
+static const struct nla_policy sift_policy[TCA_SIFT_MAX + 1] = {
+	[TCA_SIFT_LIMIT ... TCA_SIFT_MAX] = { .type = NLA_U32 },
+};
+
+static const struct sf_option sift_options[] = {
+	{
+		SF_OPTION(SIFT, sift, LIMIT, all.limit),
+		SF_RANGE("sift: limit must be ", TC_SIFT_LIMIT_MIN, TC_SIFT_LIMIT_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, MEMORY_LIMIT, all.memory_limit),
+		SF_RANGE("sift: memory_limit must be ", TC_SIFT_MEMORY_MIN,
+			 TC_SIFT_MEMORY_MAX, " bytes")
+	}, {
+		SF_OPTION(SIFT, sift, FLOWS, all.flows),
+		SF_FLOWS("sift: flows", TC_SIFT_FLOWS_MIN, TC_SIFT_FLOWS_MAX),
+		SF_FIXED("sift: flows")
+	}, {
+		SF_OPTION(SIFT, sift, IDLE, all.idle),
+		SF_RANGE("sift: idle must be ", TC_SIFT_IDLE_MIN, TC_SIFT_IDLE_MAX, " ms")
+	}, {
+		SF_OPTION(SIFT, sift, SPLIT_GSO, all.split_gso),
+		SF_SWITCH("sift: split_gso")
+	}, {
+		SF_OPTION(SIFT, sift, PROBABILITY, probability),
+		.max = TC_SIFT_ONE,
+		.refusal = "sift: probability must be 0 to 1"
+	}, {
+		SF_OPTION(SIFT, sift, EVERY, every),
+		SF_RANGE("sift: every must be ", 0, TC_SIFT_EVERY_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, SAMPLES, samples),
+		SF_RANGE("sift: samples must be ", TC_SIFT_SAMPLES_MIN,
+			 TC_SIFT_SAMPLES_MAX, "")
+	}, {
+		SF_OPTION(SIFT, sift, BYTES, bytes),
+		SF_SWITCH("sift: bytes")
+	}, {
+		SF_OPTION(SIFT, sift, SLOW, slow),
+		SF_RANGE("sift: slow must be 0 or ", TC_SIFT_SLOW_MIN,
+			 TC_SIFT_SLOW_MAX, " bytes per second"),
+		.zero = true
+	}, {
+		SF_OPTION(SIFT, sift, GUARANTEE, guarantee),
+		SF_RANGE("sift: guarantee must be ", 0, TC_SIFT_GUARANTEE_MAX, " percent")
+	}, {
+		SF_OPTION(SIFT, sift, HIGH, high),
+		SF_RANGE("sift: high must be ", 0, TC_SIFT_LIMIT_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, LOW, low),
+		SF_RANGE("sift: low must be ", 0, TC_SIFT_LIMIT_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, RED, red),
+		.max = TC_SIFT_HIGH | TC_SIFT_LOW,
+		.refusal = "sift: red must be 0, 1 (high), 2 (low) or 3 (both)"
+	}, {
+		SF_OPTION(SIFT, sift, RED_MIN, red_min),
+		SF_RANGE("sift: red_min must be ", 1, TC_SIFT_RED_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, RED_MAX, red_max),
+		SF_RANGE("sift: red_max must be ", 1, TC_SIFT_RED_MAX, " packets")
+	}, {
+		SF_OPTION(SIFT, sift, RED_PROBABILITY, red_probability),
+		.min = 1,
+		.max = TC_SIFT_ONE,
+		.refusal = "sift: red_probability must be 0.000000001 to 1"
+	}, {
+		SF_OPTION(SIFT, sift, RED_WEIGHT, red_weight),
+		SF_RANGE("sift: red_weight must be ", TC_SIFT_WEIGHT_MIN,
+			 TC_SIFT_WEIGHT_MAX, "")
+	}, {
+		SF_OPTION(SIFT, sift, RED_BANDWIDTH, red_bandwidth),
+		SF_RANGE("sift: red_bandwidth must be ", TC_SIFT_SLOW_MIN,
+			 4294967295, " bytes per second")
+	}, {
+		SF_OPTION(SIFT, sift, ECN, ecn),
+		SF_SWITCH("sift: ecn")
+	}, {
+		SF_OPTION(SIFT, sift, SEED, seed),
+		.max = U32_MAX,
+		.refusal = "sift: seed must be 0 to 4294967295"
+	}, {
+		SF_OPTION(SIFT, sift, BUFFER, buffer),
+		SF_RANGE("sift: buffer must be 0 or ", TC_SIFT_BUFFER_MIN,
+			 TC_SIFT_BUFFER_MAX, " ms"),
+		.zero = true
+	}
+};
+
+/* What a request changes, beyond the options */
+struct sift_request {
+	bool	sampling;
+	bool	seed;
+	bool	red;
+};
+
+/* Check all of @nla into @opt, which holds what is to be kept. */
+static int sift_parse(struct nlattr *nla, struct sift_options *opt,
+		      struct sift_request *request, bool exists,
+		      struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_SIFT_MAX + 1];
+	int err, i;
+
+	err = nla_parse_nested(tb, TCA_SIFT_MAX, nla, sift_policy, extack);
+	if (err)
+		return err;
+	err = sf_options_parse(sift_options, ARRAY_SIZE(sift_options), tb, opt,
+			       exists, extack);
+	if (err)
+		return err;
+	if (tb[TCA_SIFT_PROBABILITY] && !tb[TCA_SIFT_EVERY])
+		opt->every = 0;
+	if (opt->red_min >= opt->red_max) {
+		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SIFT_RED_MAX] ?: tb[TCA_SIFT_RED_MIN],
+				    "sift: red_min must be less than red_max");
+		return -EINVAL;
+	}
+	request->seed = tb[TCA_SIFT_SEED];
+	request->sampling = tb[TCA_SIFT_SEED] || tb[TCA_SIFT_PROBABILITY] ||
+			    tb[TCA_SIFT_EVERY] || tb[TCA_SIFT_BYTES];
+	for (i = TCA_SIFT_RED; i <= TCA_SIFT_RED_BANDWIDTH; i++)
+		request->red |= !!tb[i];
+	return 0;
+}
+
+/*
+ * An average declines by half in 2^weight * ln 2 packets that find nothing. RED wants
+ * to know by how many halves in each 2^log us, up to 31, when it is gone. In the first
+ * 2^log us it lets the average decline evenly, to 0 at their end, so these are to be
+ * about 2^weight packets.
+ */
+static void sift_set_red(struct sift_sched *q, const struct sift_options *opt)
+{
+	u64 gone, max_p = mul_u64_u32_div(U32_MAX, opt->red_probability, SIFT_ONE);
+	u8 stab[RED_STAB_SIZE];
+	u8 log = 0;
+	u32 i;
+
+	gone = div_u64(SIFT_RED_PACKET * (u64)NSEC_PER_SEC, opt->red_bandwidth);
+	/* us: 31 halves of ln 2 each */
+	gone = div_u64((gone << opt->red_weight) * (31 * 693), 1000 * NSEC_PER_USEC) + 1;
+	while (gone >> log >= 32 && log < 22)
+		log++;
+	for (i = 0; i < RED_STAB_SIZE; i++)
+		stab[i] = min_t(u64, 31, div64_u64(31ULL * i << log, gone));
+	stab[RED_STAB_SIZE - 1] = 31;
+	red_set_parms(&q->red, opt->red_min, opt->red_max, opt->red_weight, 0, log,
+		      stab, max_t(u32, max_p, 1));
+	for (i = 0; i < SIFT_BANDS; i++) {
+		red_set_vars(&q->band[i].red);
+		red_end_of_idle_period(&q->band[i].red);
+		if (!q->band[i].queue.qlen)
+			red_start_of_idle_period(&q->band[i].red);
+	}
+}
+
+static void sift_apply_options(struct sift_sched *q, struct sift_options *opt,
+			       const struct sift_request *request)
+{
+	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), &q->opt, opt);
+	sf_set_options(&q->s, &opt->all);
+	q->band[SIFT_HIGH].limit = opt->high ?: U32_MAX;
+	q->band[SIFT_LOW].limit = opt->low ?: U32_MAX;
+	q->link.buffer = msecs_to_jiffies(opt->buffer);
+	q->link.least = SIFT_ROOM_MIN;
+	sf_link_forget(&q->link);
+	q->leak = div_u64((u64)opt->slow << SIFT_LEAK_SHIFT, HZ);
+	if (request->red)
+		sift_set_red(q, opt);
+	if (request->seed)
+		sift_seed(&q->sampler, opt->seed);
+	if (request->sampling)
+		sift_set(&q->sampler, opt->probability, opt->every, opt->bytes);
+}
+
+static int sift_change(struct Qdisc *sch, struct nlattr *nla,
+		       struct netlink_ext_ack *extack)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sift_options opt = q->opt;
+	struct sift_request request = {};
+	int err;
+
+	err = sift_parse(nla, &opt, &request, true, extack);
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+	sift_apply_options(q, &opt, &request);
+	sf_trim(sch, &sift_kind);
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int sift_init(struct Qdisc *sch, struct nlattr *nla,
+		     struct netlink_ext_ack *extack)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct sift_options opt = {
+		.all		= SF_OPTIONS_DEFAULT(SIFT_DEFAULT_LIMIT),
+		.probability	= SIFT_DEFAULT_PROBABILITY,
+		.samples	= 1,
+		.bytes		= 1,
+		.slow		= SIFT_DEFAULT_SLOW,
+		.buffer		= SIFT_DEFAULT_BUFFER,
+		.red_min	= SIFT_DEFAULT_RED_MIN,
+		.red_max	= SIFT_DEFAULT_RED_MAX,
+		.red_probability = SIFT_DEFAULT_RED_P,
+		.red_weight	= SIFT_DEFAULT_RED_WEIGHT,
+		.red_bandwidth	= SIFT_DEFAULT_RED_RATE,
+	};
+	struct sift_request request = {};
+	int err;
+
+	q->s.victim = SF_NO_FLOW;
+	if (nla) {
+		err = sift_parse(nla, &opt, &request, false, extack);
+		if (err)
+			return err;
+	}
+	request.seed = true;
+	request.sampling = true;
+	request.red = true;
+	sift_apply_options(q, &opt, &request);
+	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	if (err)
+		return err;
+	/* On failure the core calls sift_destroy(), if not sift_reset() too */
+	return sf_table_init(&q->s.table, opt.all.flows, SF_FIRST_QUEUE);
+}
+
+static void sift_destroy(struct Qdisc *sch)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+
+	tcf_block_put(q->block);
+	sf_table_free(&q->s.table);
+}
+
+static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+
+	return sf_options_dump(sift_options, ARRAY_SIZE(sift_options), &q->opt,
+			       skb);
+}
+
+static struct tc_sift_band sift_dump_band(const struct sift_band *band)
+{
+	return (struct tc_sift_band) {
+		.bytes		= band->bytes,
+		.packets	= band->packets,
+		.backlog	= band->queue.backlog,
+		.qlen		= band->queue.qlen,
+		.drops		= band->drops,
+		.early		= band->early,
+		.marked		= band->marked,
+	};
+}
+
+static int sift_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	struct tc_sift_xstats st = {
+		.type		= TC_SIFT_XSTATS_QDISC,
+		.memory		= READ_ONCE(q->s.memory),
+		.drop_limit	= READ_ONCE(q->s.drop_limit),
+		.drop_memory	= READ_ONCE(q->s.drop_memory),
+		.drop_band	= READ_ONCE(q->drop_band),
+		.drop_buffer	= READ_ONCE(q->drop_buffer),
+		.samples	= READ_ONCE(q->samples),
+		.flows_sampled	= READ_ONCE(q->s.table.assigned),
+		.evictions	= READ_ONCE(q->s.table.evictions),
+		.overflow	= READ_ONCE(q->s.overflow),
+		.gso_split	= READ_ONCE(q->s.gso_split),
+		.records	= READ_ONCE(q->s.table.used),
+		.records_peak	= READ_ONCE(q->records_peak),
+		.flows_queued	= READ_ONCE(q->flows_queued),
+		.memory_peak	= READ_ONCE(q->s.memory_peak),
+		.room		= sf_link_room(&q->link),
+	};
+
+	sch_tree_lock(sch);
+	st.high = sift_dump_band(&q->band[SIFT_HIGH]);
+	st.low = sift_dump_band(&q->band[SIFT_LOW]);
+	sch_tree_unlock(sch);
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static struct tcf_block *sift_tcf_block(struct Qdisc *sch, unsigned long cl,
+					struct netlink_ext_ack *extack)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+
+	return cl ? NULL : q->block;
+}
+
+static int sift_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				 struct gnet_dump *d)
+{
+	struct tc_sift_flow_xstats st = { .type = TC_SIFT_XSTATS_FLOW };
+	struct sift_sched *q = qdisc_priv(sch);
+	const struct sf_flow *f = &q->s.table.flows[cl - SF_CLASS_FLOWS];
+	struct gnet_stats_queue qs = {};
+
+	sch_tree_lock(sch);
+	if (f->queue) {
+		qs.qlen = f->queue;
+		qs.backlog = f->backlog;
+	}
+	st.samples = f->samples;
+	sch_tree_unlock(sch);
+	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static const struct Qdisc_class_ops sift_class_ops = {
+	.leaf		=	sf_class_leaf,
+	.find		=	sf_class_find,
+	.tcf_block	=	sift_tcf_block,
+	.bind_tcf	=	sf_class_bind,
+	.unbind_tcf	=	sf_class_unbind,
+	.dump		=	sf_class_dump,
+	.dump_stats	=	sift_dump_class_stats,
+	.walk		=	sf_class_walk,
+};
+
+static struct Qdisc_ops sift_qdisc_ops __read_mostly = {
+	.cl_ops		=	&sift_class_ops,
+	.id		=	"sift",
+	.priv_size	=	sizeof(struct sift_sched),
+	.enqueue	=	sift_enqueue,
+	.dequeue	=	sift_dequeue,
+	.peek		=	qdisc_peek_dequeued,
+	.init		=	sift_init,
+	.reset		=	sift_reset,
+	.destroy	=	sift_destroy,
+	.change		=	sift_change,
+	.dump		=	sift_dump,
+	.dump_stats	=	sift_dump_stats,
+	.owner		=	THIS_MODULE,
+};
+MODULE_ALIAS_NET_SCH("sift");
+
+static int __init sift_module_init(void)
+{
+	return register_qdisc(&sift_qdisc_ops);
+}
+
+static void __exit sift_module_exit(void)
+{
+	unregister_qdisc(&sift_qdisc_ops);
+}
+
+module_init(sift_module_init)
+module_exit(sift_module_exit)
+MODULE_AUTHOR("shortfirst contributors");
+MODULE_DESCRIPTION("SIFT packet scheduler: sampling sends long flows to the second band");
+MODULE_LICENSE("GPL");

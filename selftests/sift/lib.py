@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The gate above sift, and the model beside it."""
+
+from typing import Any
+
+from lib.gate import Flow, Gate
+from lib.pair import BasePair, Sent
+from sift.model import HIGH, LOW, ONE, Model, Packet
+
+CLASSES = {HIGH: 0x100001, LOW: 0x100002}
+
+
+class Pair(BasePair):
+    """Let the gate's sift have seed 1."""
+
+    def __init__(self, gate: Gate, limit: int = 1000, **options: Any) -> None:
+        super().__init__(gate, Model(limit, **options))
+
+    def expected(
+        self, flow: Flow, packets: list[Sent], flags: str = "", band: int | None = None
+    ) -> bool:
+        """`flags` are those of TCP in the flow's headers that mean something."""
+        flags = flags or ("S" if flow.begins else "")
+        sent = (Packet(ident, flow.name, length, size) for ident, length, size in packets)
+        return self.model.enqueue(*sent, flags=flags, band=band)
+
+    def send(self, flow: Flow, length: int, flags: str = "", band: int | None = None) -> bool:
+        return super().send(flow, length, CLASSES.get(band, 0), flags=flags, band=band)
+
+    def change(self, **options: Any) -> None:
+        words = []
+        for name, value in options.items():
+            if name == "bytes":
+                words.append("bytes" if value else "packets")
+            elif name == "probability":
+                words.append(f"probability {value / ONE:.9f}")
+            else:
+                words.append(f"{name} {value}{'b' if name == 'memory_limit' else ''}")
+        self.gate.change(" ".join(words))
+        self.model.change(**options)
+
+    def compare(self) -> None:
+        """What the gate knows, cheap enough for every step."""
+        state = self.gate.state()
+        model = self.model
+        found = {key: state[key] for key in ("qlen", "backlog", "parked")}
+        expected = {"qlen": model.qlen, "backlog": model.backlog, "parked": len(model.parked)}
+        found["cn"] = state["cn"] - self.before["cn"]
+        expected["cn"] = model.told
+        if not self.bundles:  # which are one packet for the parent, and then become many
+            found["drops"] = state["drops"] - self.before["drops"]
+            expected["drops"] = model.drops
+        assert found == expected
+
+    def compare_statistics(self) -> None:
+        """What only tc can tell."""
+        model = self.model
+        expected = {
+            "qlen": model.qlen,
+            "backlog": model.backlog,
+            "drops": model.drops,
+            "drop_limit": model.drop_limit,
+            "drop_memory": model.drop_memory,
+            "drop_band": model.drop_band,
+            "samples": model.sampled,
+            "flows_sampled": model.began,
+            "records": len(model.flows),
+            "flows_queued": len(model.queued),
+            "high_qlen": len(model.bands[HIGH]),
+            "low_qlen": len(model.bands[LOW]),
+            "high_backlog": sum(packet.length for packet in model.bands[HIGH]),
+            "low_backlog": sum(packet.length for packet in model.bands[LOW]),
+            "gso_split": self.bundles,
+        }
+        if not self.bundles:
+            expected["memory"] = model.memory
+        shown = self.gate.show()
+        assert {key: shown[key] for key in expected} == expected
+
+
+class LongPair(Pair):
+    """Flow 0 is in the low band, so that newcomers of others push it out, as in other kinds."""
+
+    def send(self, flow: Flow, length: int, flags: str = "", band: int | None = None) -> bool:
+        if flow.name == "flow 0":
+            band = LOW
+        return super().send(flow, length, flags, band)
