@@ -14,7 +14,7 @@ import numpy as np
 
 PAYLOAD = 1448
 WIRE_BITS = 1500 * 8
-HEADER = "id,start_us,bytes,response_us,status"
+HEADER = "id,start_us,bytes,response_us,status,sender,receiver"
 # Size classes: more than, up to
 CLASSES = {
     "all": (0, np.inf),
@@ -45,6 +45,7 @@ class Run:
     response: np.ndarray
     status: list[str]
     qdiscs: list[dict]  # tc -s -j qdisc show, of the bottleneck
+    ports: np.ndarray  # the sender's and the receiver's
 
     @property
     def failed(self) -> int:
@@ -70,7 +71,7 @@ def parse_run(name: str, text: str) -> Run:
     if (
         words != ["#end", "flows", str(len(rows)), "failed", words[-1]]
         or [row[0] for row in rows] != [str(i) for i in range(len(rows))]
-        or any(len(row) != 5 for row in rows)
+        or any(len(row) != 7 for row in rows)
         or sum(row[4] != "ok" for row in rows) != int(words[-1])
     ):
         raise DataError(f"{name}: the list of flows does not add up to its last line")
@@ -85,6 +86,7 @@ def parse_run(name: str, text: str) -> Run:
         np.array([float(row[3]) / 1000 if row[4] == "ok" else np.nan for row in rows]),
         [row[4] for row in rows],
         qdiscs,
+        np.array([[int(port) for port in row[5:]] for row in rows]),
     )
 
 
@@ -233,15 +235,15 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
 COLOURS = ["#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00"]
 
 
-def new_figure(width: float, height: float, rows: int = 1) -> tuple:
-    """A figure and its axes, `rows` of them. matplotlib takes its time, so only now."""
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple:
+    """A figure and its axes, so many of them. matplotlib takes its time, so only now."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "shortfirst"
     import matplotlib.pyplot as plt
 
-    return plt.subplots(rows, figsize=(width, height), layout="constrained")
+    return plt.subplots(rows, columns, figsize=(width, height), layout="constrained")
 
 
 def save(figure: Any, base: Path) -> None:

@@ -35,6 +35,7 @@ QDISCS = {
     "sfq": ("sfq limit 20000 depth 20000", "sfq limit 100"),
     "hhf": ("hhf limit 20000", "hhf limit 100"),
     "las": ("las limit 20000 memory_limit 64mb", "las limit 100"),
+    "sift": ("sift limit 20000 memory_limit 64mb", "sift limit 100"),
     "sqf": ("sqf limit 20000 memory_limit 64mb", "sqf limit 100"),
     "lqf": ("sqf policy lqf limit 20000 memory_limit 64mb", "sqf policy lqf limit 100"),
     "sqf-fq": ("sqf policy fq limit 20000 memory_limit 64mb", "sqf policy fq limit 100"),

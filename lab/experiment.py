@@ -9,6 +9,8 @@ import sys
 import bulk_tcp
 import las_log
 import old_flows
+import sift_curve
+import sift_figures
 import sqf_figures
 import sqf_tables
 from analysis import DataError
@@ -24,6 +26,8 @@ EXPERIMENTS = {
     "sqf-table3": sqf_tables.table3,
     "sqf-table4": sqf_tables.table4,
     "sqf-figures": sqf_figures,
+    "sift": sift_figures,
+    "sift-curve": sift_curve,
 }
 
 

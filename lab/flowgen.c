@@ -10,6 +10,10 @@
  *
  * All flows are drawn from the seed before the first one starts. Arrivals and
  * sizes have a random stream each: another load means the same sizes.
+ *
+ * With --ports flows take the sender's ports from --port on in turn, so that the
+ * network may tell them apart. With --flows each has a receiver's port of its own, so
+ * that no two have the same ports.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,11 +32,13 @@
 #include <unistd.h>
 #include "util.h"
 
-#define PAYLOAD		1448	/* bytes of a packet that sizes count */
-#define WIRE_BITS	(1500 * 8)
+#define HEADERS		52	/* bytes of a packet that are not payload */
 #define PROGRESS	(5 * NSEC)
 #define MAX_TERMS	8
 #define MAX_BYTES	1e15
+#define MAX_PORTS	64
+#define FIRST_PORT	2000	/* the receiver's */
+#define LAST_PORT	65535
 
 enum source { TIMER, LISTENER, CLIENT, SERVER };
 
@@ -41,6 +47,7 @@ struct flow {
 	long long bytes, sent, got;
 	long long response;	/* ns */
 	int client, server;	/* the receiver's and the sender's socket, or -1 */
+	unsigned int ports[2];	/* the sender's and the receiver's */
 	const char *status;	/* ok, connect, reset, short, timeout */
 };
 
@@ -63,12 +70,13 @@ static const struct {
 };
 
 /* Options with a number, options with a text, and switches */
-enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, NUMBERS };
+enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, NUMBERS };
 enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, OPTIONS };
 
 static double num[NUMBERS] = {
 	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
 	[GAP] = 0.03, [WAIT] = 600,	/* seconds, as the duration */
+	[MTU] = 1500, [PORTS] = 1,
 };
 
 static const char *text[OPTIONS] = {
@@ -83,7 +91,7 @@ static struct flow *flows;
 static unsigned int nflows, next_flow, active, done;
 static unsigned int port_flow[65536];	/* client port -> 1 + flow */
 static long long t0, last_start, idle_since;
-static int epfd, listener;
+static int epfd, listeners[MAX_PORTS];
 static struct addrinfo *dest;
 static char buf[65536];
 
@@ -230,11 +238,13 @@ static void web_arrivals(struct rng *r, long long *at)
  * Flows are drawn until they make up the load; then their number of moments,
  * uniform over the duration: a Poisson process, given that number. To fix the
  * rate instead would leave the load to chance: with a heavy tail it comes out
- * 10 % off in a run of minutes, and response times with it.
+ * 10 % off in a run of minutes, and response times with it. If it is the number of
+ * flows that is given, the duration is what makes them that load.
  */
 static void generate(void)
 {
-	double left = num[LOAD] * num[RATE] * num[DURATION] / WIRE_BITS;
+	double packet = num[LOAD] * num[RATE] / (8 * num[MTU]);	/* per second */
+	double work = 0, most = packet * num[DURATION], payload = num[MTU] - HEADERS;
 	struct rng arrivals, sizes;
 	size_t room = 0;
 	long long *at;
@@ -242,14 +252,14 @@ static void generate(void)
 	parse_size(text[SIZE]);
 	rng_seed(&arrivals, num[SEED]);
 	rng_seed(&sizes, ~(unsigned long long)num[SEED]);
-	while (left > 0) {
+	while (num[FLOWS] ? nflows < num[FLOWS] : work < most) {
 		double pick = rng_next(&sizes), bytes;
 		struct flow *f;
 		int i = 0;
 
 		while (i < nterms - 1 && (pick -= terms[i].weight) > 0)
 			i++;
-		bytes = PAYLOAD * term_draw(&terms[i], rng_next(&sizes));
+		bytes = payload * term_draw(&terms[i], rng_next(&sizes));
 		if (nflows == room) {
 			room = room ? 2 * room : 1024;
 			flows = realloc(flows, room * sizeof(*flows));
@@ -261,8 +271,10 @@ static void generate(void)
 		f->bytes = fmax(1, round(fmin(bytes, MAX_BYTES)));
 		f->client = -1;
 		f->server = -1;
-		left -= (double)f->bytes / PAYLOAD;
+		work += (double)f->bytes / payload;
 	}
+	if (num[FLOWS])
+		num[DURATION] = work / packet;
 	at = malloc(nflows * sizeof(*at));
 	if (!at)
 		err(1, "flow list");
@@ -295,26 +307,46 @@ static unsigned int port_of(const struct sockaddr_storage *ss)
 	return ntohs(((const struct sockaddr_in *)ss)->sin_port);
 }
 
+/* Give the receiver's end of flow @i a port that no other flow has. */
+static void bind_client(const struct flow *f, unsigned int i)
+{
+	struct sockaddr_storage ss = { .ss_family = dest->ai_family };
+
+	/* The port of an IPv6 address is in the same place. */
+	((struct sockaddr_in *)&ss)->sin_port = htons(FIRST_PORT + i);
+	if (bind(f->client, (struct sockaddr *)&ss, dest->ai_addrlen))
+		err(1, "bind to port %u", FIRST_PORT + i);
+}
+
 static int tcp_socket(void)
 {
 	return socket(dest->ai_family,
 		      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static void open_listener(void)
+/* Let dest be the sender's port of this number. */
+static void aim_at(unsigned int i)
+{
+	((struct sockaddr_in *)dest->ai_addr)->sin_port = htons(atoi(text[PORT]) + i);
+}
+
+static void open_listeners(void)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
-	int one = 1;
+	int one = 1, fd;
 
 	if (getaddrinfo(text[ADDR], text[PORT], &hints, &dest))
 		errx(1, "%s port %s: no address", text[ADDR], text[PORT]);
-	listener = tcp_socket();
-	if (listener < 0 ||
-	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(listener, dest->ai_addr, dest->ai_addrlen) ||
-	    listen(listener, 65535))
-		err(1, "listen on %s port %s", text[ADDR], text[PORT]);
-	watch(listener, LISTENER, 0, EPOLLIN);
+	for (unsigned int i = 0; i < num[PORTS]; i++) {
+		aim_at(i);
+		fd = tcp_socket();
+		if (fd < 0 ||
+		    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		    bind(fd, dest->ai_addr, dest->ai_addrlen) || listen(fd, 65535))
+			err(1, "listen on %s port %s + %u", text[ADDR], text[PORT], i);
+		watch(fd, LISTENER, i, EPOLLIN);
+		listeners[i] = fd;
+	}
 }
 
 static void close_end(int *fd)
@@ -364,6 +396,10 @@ static void start_flow(unsigned int i)
 	active++;
 	last_start = now();
 	f->at = last_start - t0;
+	aim_at(i % (unsigned int)num[PORTS]);
+	f->ports[0] = port_of((struct sockaddr_storage *)dest->ai_addr);
+	if (num[FLOWS])
+		bind_client(f, i);
 	if (connect(f->client, dest->ai_addr, dest->ai_addrlen) &&
 	    errno != EINPROGRESS) {
 		flow_failed(f, "connect", errno);
@@ -371,7 +407,8 @@ static void start_flow(unsigned int i)
 	}
 	if (getsockname(f->client, (struct sockaddr *)&ss, &len))
 		err(1, "getsockname");
-	port_flow[port_of(&ss)] = i + 1;
+	f->ports[1] = port_of(&ss);
+	port_flow[f->ports[1]] = i + 1;
 	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
 }
 
@@ -445,7 +482,7 @@ static void server_event(struct flow *f, unsigned int events)
 	}
 }
 
-static void accept_all(void)
+static void accept_all(int listener)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -532,7 +569,7 @@ static void run(void)
 		err(1, "epoll, timerfd");
 	watch(timer, TIMER, 0, EPOLLIN);
 	enter_netns(text[SND]);
-	open_listener();
+	open_listeners();
 	enter_netns(text[RCV]);
 
 	t0 = now();
@@ -551,14 +588,15 @@ static void run(void)
 		if (n < 0 && errno != EINTR)
 			err(1, "epoll_wait");
 		for (int i = 0; i < n; i++) {
-			struct flow *f = &flows[(unsigned int)ev[i].data.u64];
+			unsigned int index = ev[i].data.u64;
+			struct flow *f = &flows[index];
 
 			switch (ev[i].data.u64 >> 32) {
 			case TIMER:
 				armed = 0;
 				break;
 			case LISTENER:
-				accept_all();
+				accept_all(listeners[index]);
 				break;
 			case CLIENT:
 				client_event(f, ev[i].events);
@@ -577,15 +615,15 @@ static void write_csv(FILE *out)
 	unsigned int ok = 0;
 
 	fputs(list ? "id,start_us,bytes\n" :
-	      "id,start_us,bytes,response_us,status\n", out);
+	      "id,start_us,bytes,response_us,status,sender,receiver\n", out);
 	for (unsigned int i = 0; i < nflows; i++) {
 		const struct flow *f = &flows[i];
 
 		fprintf(out, "%u,%lld,%lld", i, f->at / 1000,
 			f->bytes);
 		if (!list)
-			fprintf(out, ",%lld,%s", f->response / 1000,
-				f->status);
+			fprintf(out, ",%lld,%s,%u,%u", f->response / 1000, f->status,
+				f->ports[0], f->ports[1]);
 		putc('\n', out);
 		ok += f->response > 0;
 	}
@@ -603,6 +641,9 @@ int main(int argc, char **argv)
 		[RATE] = { "rate", 1, NULL, RATE },
 		[GAP] = { "gap", 1, NULL, GAP },
 		[WAIT] = { "wait", 1, NULL, WAIT },
+		[FLOWS] = { "flows", 1, NULL, FLOWS },
+		[MTU] = { "mtu", 1, NULL, MTU },
+		[PORTS] = { "ports", 1, NULL, PORTS },
 		[SIZE] = { "size", 1, NULL, SIZE },
 		[SND] = { "snd", 1, NULL, SND },
 		[RCV] = { "rcv", 1, NULL, RCV },
@@ -632,6 +673,10 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		errx(1, "unexpected \"%s\"", argv[optind]);
+	if (num[PORTS] > MAX_PORTS || num[MTU] <= HEADERS)
+		errx(1, "at most %d ports, and an MTU above %d", MAX_PORTS, HEADERS);
+	if (num[FLOWS] > LAST_PORT - FIRST_PORT + 1)
+		errx(1, "at most %d flows, each with a port", LAST_PORT - FIRST_PORT + 1);
 	setlinebuf(stdout);
 	generate();
 	out = open_out(text[OUT]);

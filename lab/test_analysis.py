@@ -19,7 +19,7 @@ def text(flows: list[tuple[float, float, str]], stats: str = STATS) -> str:
     """Flows as (packets, response in ms, status)."""
     lines = [analysis.HEADER]
     lines += [
-        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status}"
+        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status},5000,{2000 + i}"
         for i, (size, ms, status) in enumerate(flows)
     ]
     failed = sum(status != "ok" for *_, status in flows)
@@ -37,6 +37,7 @@ def test_parse() -> None:
     assert run.start.tolist() == [0, 1, 2]
     assert run.response[:2].tolist() == [24, 198] and np.isnan(run.response[2])
     assert (run.failed, run.drops) == (1, 3)
+    assert run.ports.tolist() == [[5000, 2000], [5000, 2001], [5000, 2002]]
 
 
 def test_carriage_returns_of_a_terminal() -> None:

@@ -58,7 +58,7 @@ def test_stored_ratios() -> None:
     """What is stored can be measured, and nothing of it is dear by itself."""
     stored = bench.read_ratios()
     assert {case for _, case in stored} <= {each.name for each in bench.CASES}
-    assert {qdisc for qdisc, _ in stored} == {"las", "sqf", "lqf", "sqf-fq"}
+    assert {qdisc for qdisc, _ in stored} == {"las", "sift", "sqf", "lqf", "sqf-fq"}
     assert ("las", "100 flows") in stored and max(stored.values()) < 2
 
 

@@ -12,12 +12,13 @@ sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
 import bulk_tcp  # noqa: E402
 import las_log  # noqa: E402
 import old_flows  # noqa: E402
+import sift_figures  # noqa: E402
 import sqf_figures  # noqa: E402
 import sqf_tables  # noqa: E402
 
 FLOWGEN = """\
-id,start_us,bytes,response_us,status
-0,0,7240,24000,ok
+id,start_us,bytes,response_us,status,sender,receiver
+0,0,7240,24000,ok,5000,2000
 #end flows 1 failed 0
 """
 STATS = '[{"handle": "10:", "drops": 3}]\n'
@@ -195,3 +196,64 @@ def test_sqf_figures(tmp_path: Path) -> None:
 def test_queues_of_the_kernels_own_packets() -> None:
     queues = np.array([[0, 0, 86, 0, 0], [900, 86, 86, 3000, 0], [800, 86, 86, 2000, 0]])
     assert sqf_figures.largest(queues, 2).tolist() == [[0, 0], [900, 3000], [800, 2000]]
+
+
+def sift_run(delays: list[float], long: list[int], peak: int | None) -> str:
+    """A flow for each delay in ms; those that were sampled, by number."""
+    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    for i, delay in enumerate(delays):
+        lines.append(f"{i},0,948,{delay * 1000:.0f},ok,{5000 + i % 5},{3000 + i}")
+    lines.append(f"#end flows {len(delays)} failed 0")
+    lines += [f"long {5000 + i % 5} {3000 + i}" for i in long]
+    more = f', "records_peak": {peak}' if peak else ""
+    kind = "sift" if peak else "pfifo"
+    return "\n".join([*lines, f'[{{"kind": "{kind}", "handle": "10:", "drops": 3{more}}}]', ""])
+
+
+@pytest.mark.parametrize(
+    ("delays", "peak", "unmet"),
+    [
+        ([10, 10, 10, 10, 1000, 10, 100], 1600, []),
+        ([11, 11, 11, 11, 1000, 11, 100], 1600, ["short"]),
+        ([10, 10, 10, 10, 1300, 10, 1000], 1600, ["all"]),
+        ([10, 10, 10, 10, 6001, 10, 0.1], 1600, ["all", "long"]),
+        ([10, 10, 10, 10, 1000, 10, 100], 1601, ["sampled"]),
+    ],
+)
+def test_goals_of_sift(
+    delays: list[float],
+    peak: int,
+    unmet: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Of seven flows through five places two are sampled."""
+    case = sift_figures.Case("x", ("1mbit/1",) * 5, ("all",) * 5, loads=(0.9,))
+    monkeypatch.setitem(sift_figures.CASES, "x", case)
+    data = {
+        "x-0.9-fifo": sift_run([100, 100, 100, 100, 2000, 100, 1000], [], None),
+        "x-0.9-sift": sift_run(delays, [4, 6], peak),
+    }
+    qdiscs = {name: sift_figures.QDISCS[name] for name in ("fifo", "sift")}
+    text, reached = sift_figures.report(data, qdiscs, ["x"], tmp_path)
+    assert reached == (not unmet)
+    found = [line.split()[3] for line in text.splitlines() if line.endswith("NOT MET")]
+    assert sorted(found) == sorted({"sampled": "at"}.get(word, word) for word in unmet)
+
+
+def test_groups_of_sift(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Places are told apart by the sender's port, and a picture is made of several loads."""
+    loads = (0.6, 0.9)
+    case = sift_figures.Case("x", ("1mbit/1",) * 5, ("a", *("b",) * 4), loads=loads)
+    monkeypatch.setitem(sift_figures.CASES, "x", case)
+    data = {}
+    for load in loads:
+        data[f"x-{load}-fifo"] = sift_run([300, 100, 100, 100, 100, 500], [], None)
+        data[f"x-{load}-sift"] = sift_run([30, 10, 10, 10, 10, 50], [5], 7)
+    qdiscs = {name: sift_figures.QDISCS[name] for name in ("fifo", "sift")}
+    text, reached = sift_figures.report(data, qdiscs, ["x"], tmp_path)
+    assert reached and (tmp_path / "sift.svg").exists()
+    rows = [line.split() for line in text.splitlines()]
+    assert ["x", "a", "short", "0.9", "1", "300.0", "30.0", "10.00", "7", "-", "0"] in rows
+    assert ["x", "a", "long", "0.9", "1", "500.0", "50.0", "10.00"] in rows
+    assert ["x", "b", "all", "0.9", "4", "100.0", "10.0", "10.00"] in rows

@@ -164,11 +164,33 @@ def over_loopback(flowgen: Path, *options: str, script: str = 'exec "$@"') -> tu
 
 
 def check(lines: list[str], flows: list[tuple[int, int]], failed: int = 0) -> list[list[str]]:
-    assert lines[0] == "id,start_us,bytes,response_us,status"
+    assert lines[0] == "id,start_us,bytes,response_us,status,sender,receiver"
     assert lines[-1] == f"#end flows {len(flows)} failed {failed}"
     rows = [line.split(",") for line in lines[1:-1]]
     assert [int(row[2]) for row in rows] == [size for _, size in flows]
     return rows
+
+
+def test_number_of_flows_and_size_of_packets(flowgen: Path) -> None:
+    """The duration is what makes so many flows that load."""
+    size = ["--size", "bp(1,1e8,1.1)", "--mtu", "1000", "--rate", "1e7"]
+    flows = listed(flowgen, *size, "--flows", "2000", "--load", "0.9")
+    assert len(flows) == 2000 and min(size for _, size in flows) >= 948
+    duration = sum(size for _, size in flows) / 948 * 8000 / 0.9e7
+    assert duration * 0.99e6 < flows[-1][0] < duration * 1e6
+    slower = listed(flowgen, *size, "--flows", "2000", "--load", "0.45")
+    assert [size for _, size in slower] == [size for _, size in flows]
+    assert slower[-1][0] == pytest.approx(2 * flows[-1][0], abs=2)
+
+
+def test_ports(flowgen: Path) -> None:
+    options = ["--size", "fixed(2)", "--flows", "30", "--rate", "1e8", "--ports", "3"]
+    namespaces = ["--snd", "/proc/self/ns/net", "--rcv", "/proc/self/ns/net"]
+    lines, _ = over_loopback(flowgen, *options, *namespaces, "--port", "6000")
+    rows = check(lines, listed(flowgen, *options))
+    assert [int(row[5]) for row in rows] == [6000, 6001, 6002] * 10
+    assert [int(row[6]) for row in rows] == list(range(2000, 2030))
+    assert all(row[4] == "ok" for row in rows)
 
 
 @pytest.mark.parametrize("addr", ["127.0.0.1", "::1"])

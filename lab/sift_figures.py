@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures 9 to 12 and 14 to 19 and Table 1 of Psounis et al. 2004, measured.
+
+30,000 downloads of bounded Pareto sizes (1 to 1e8 packets, 1.1) of 1000 bytes over 10 Mbit/s, by
+TCP as it was in ns-2 then: Reno without SACK, an initial window of 1, retransmission after 1 s and
+more. Two bands of 100 packets beside a FIFO of 200, a sampling probability of 0.01:
+
+    red      RED, round trip 4.2 ms: figures 9 to 11, also with 10 % guaranteed
+    tail     DropTail: figure 12
+    rtts     DropTail, round trips of 0.6, 4.2 and 20.2 ms: figures 14 to 16
+    rates    DropTail, a fifth of the flows through 5 Mbit/s (turtles), the others through
+             495 Mbit/s (cheetahs): figures 17 and 18
+    slow     DropTail, ten links of 3 Mbit/s: figure 19
+    quick    tail with 3,000 flows at a load of 0.9, for the tests
+
+Short are the flows of which no packet was sampled by plain sift. The FIFO's times of them are those
+of the same flows. Delay is from connect() to the last byte, in the article without the handshake.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
+from runner import Job
+
+RED = "red_min 5 red_max 15 red_probability 0.1 red_weight 9 red_bandwidth 10mbit"
+PLAIN = "sift probability 0.01 packets samples 1 slow 0 limit 200 high 100 low 100 buffer 0"
+FIFO = {
+    # The same thresholds for one queue of 200: those of ns-2 do not follow its size
+    "red": "red limit 200000 min 5000 max 15000 avpkt 1000 burst 9 probability 0.1"
+    " bandwidth 10mbit",
+    "tail": "pfifo limit 200",
+}
+QDISCS = {"fifo": "", "sift": PLAIN, "sift-gbw": f"{PLAIN} guarantee 10"}
+LOADS = (0.6, 0.7, 0.9, 1.2, 1.5)
+FLOWS = 30000
+MODULES = "veth sch_htb sch_netem sch_prio sch_red cls_u32".split()
+FIFO_NAME = "fifo"
+
+
+@dataclass(frozen=True)
+class Case:
+    title: str
+    places: tuple[str, ...]  # rate/ms of each port
+    groups: tuple[str, ...]  # what the port's flows are
+    red: bool = False
+    loads: tuple[float, ...] = LOADS
+    flows: int = FLOWS
+    state: tuple[int, int] | None = None  # Table 1: sampled flows, average and most
+
+
+FAST = "100mbit/4.2"
+CASES = {
+    "red": Case("RED", (FAST,), ("all",), red=True),
+    "tail": Case("DropTail", (FAST,), ("all",), state=(797, 1504)),
+    "rtts": Case(
+        "three round trips",
+        ("100mbit/0.6", FAST, "100mbit/20.2"),
+        ("0.6 ms", "4.2 ms", "20.2 ms"),
+        state=(812, 1537),
+    ),
+    "rates": Case(
+        "turtles and cheetahs",
+        ("5mbit/4.2", *("495mbit/4.2",) * 4),
+        ("turtles", *("cheetahs",) * 4),
+        state=(755, 1314),
+    ),
+    "slow": Case("ten slow links", ("3mbit/4.2",) * 10, ("all",) * 10, state=(806, 1510)),
+    "quick": Case("DropTail, few flows", (FAST,), ("all",), loads=(0.9,), flows=3000),
+}
+
+
+def names(case: Case, qdiscs: dict[str, str]) -> list[str]:
+    """Those that have a figure: the guarantee is in those of RED only."""
+    return [name for name in qdiscs if case.red or name != "sift-gbw"]
+
+
+def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
+    result = []
+    for label in cases:
+        case = CASES[label]
+        for load in case.loads:
+            for name in names(case, qdiscs):
+                words = qdiscs[name] or FIFO["red" if case.red else "tail"]
+                if case.red and name != FIFO_NAME:
+                    words += f" red both {RED}"
+                more = ["--size", "bp(1,1e8,1.1)", "--flows", str(case.flows)]
+                more += ["--load", str(load), "--rate", "1e7", "--seed", str(seed)]
+                more += ["--ports", str(len(case.places)), "--wait", "3600"]
+                args = [words, "ns2", "1000", " ".join(case.places), *more]
+                job = f"{label}-{load}-{name}"
+                result.append(Job(job, "sift.sh", args, 1 / load, modules=MODULES))
+    return sorted(result, key=lambda job: -job.weight)
+
+
+@dataclass(frozen=True)
+class Measured:
+    run: Run
+    long: np.ndarray  # of each flow whether it was sampled
+
+    @property
+    def peak(self) -> int | None:
+        """The most flows that were sampled at once."""
+        for qdisc in self.run.qdiscs:
+            if qdisc["kind"] == "sift":
+                return qdisc["records_peak"]
+        return None
+
+
+def measured(job: str, text: str) -> Measured:
+    lines = text.splitlines()
+    found = {tuple(map(int, line.split()[1:])) for line in lines if line.startswith("long ")}
+    run = parse_run(job, "\n".join(line for line in lines if not line.startswith("long ")))
+    if len({tuple(ports) for ports in run.ports}) < len(run.ports):
+        raise DataError(f"{job}: flows of the same ports cannot be told apart")
+    return Measured(run, np.array([tuple(ports) in found for ports in run.ports]))
+
+
+def mean(run: Run, chosen: np.ndarray) -> float:
+    return float(np.nanmean(run.response[chosen])) if chosen.any() else float("nan")
+
+
+def delays(case: Case, runs: dict[str, Measured]) -> Iterator[tuple[str, str, str, float, int]]:
+    """Of each group, kind of flows and qdisc the mean delay in ms, and how many flows they are."""
+    for group in dict.fromkeys(case.groups):
+        of = [5000 + i for i, name in enumerate(case.groups) if name == group]
+        for name, each in runs.items():
+            inside = np.isin(each.run.ports[:, 0], of)
+            long = runs["sift"].long if name == FIFO_NAME else each.long
+            kinds = {"short": inside & ~long, "long": inside & long, "all": inside}
+            for kind, chosen in kinds.items():
+                yield group, kind, name, mean(each.run, chosen), int(chosen.sum())
+
+
+def goals(label: str, load: float, found: dict[tuple[str, str, str], float], peak: int) -> list:
+    result = []
+    group = next(iter(found))[0]
+    ratio = {
+        kind: found[group, kind, "fifo"] / found[group, kind, "sift"]
+        for kind in ("short", "long", "all")
+    }
+    what = f"{label}, load {load:g}"
+    if load >= 0.9 and label != "quick":
+        result.append((f"{what}: short flows at least 10 times faster", ratio["short"] >= 10))
+        result.append((f"{what}: all flows at least 2 times faster", ratio["all"] >= 2))
+    if label == "quick":
+        result.append((f"{what}: short flows at least 5 times faster", ratio["short"] >= 5))
+    result.append((f"{what}: long flows at most 2 times slower", ratio["long"] >= 0.5))
+    result.append((f"{what}: at most 1600 flows sampled at once", peak <= 1600))
+    return result
+
+
+def report(
+    data: dict[str, str], qdiscs: dict[str, str], cases: list[str], where: Path
+) -> tuple[str, bool]:
+    head = ["", "load", "flows", *qdiscs, "fifo / sift", "sampled, most", "paper", "failed"]
+    rows, reached = [head], []
+    lines: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
+    for label in cases:
+        case = CASES[label]
+        for load in case.loads:
+            runs = {
+                name: measured(f"{label}-{load}-{name}", data[f"{label}-{load}-{name}"])
+                for name in names(case, qdiscs)
+            }
+            found = {}
+            count = {}
+            for group, kind, name, delay, number in delays(case, runs):
+                found[group, kind, name] = delay
+                if name == "sift":
+                    count[group, kind] = number
+                key = (label, group, kind)
+                lines.setdefault(key, {}).setdefault(name, []).append((load, delay))
+            peak = runs["sift"].peak or 0
+            failed = sum(each.run.failed for each in runs.values())
+            for (group, kind), number in count.items():
+                values = [found.get((group, kind, name)) for name in qdiscs]
+                cells = ["-" if value is None else f"{value:.1f}" for value in values]
+                ratio = found[group, kind, "fifo"] / found[group, kind, "sift"]
+                first = kind == "short" and group == case.groups[0]
+                most = [str(peak), str(case.state[1]) if case.state else "-", str(failed)]
+                rows.append(
+                    [f"{label} {group} {kind}", f"{load:g}", str(number), *cells, f"{ratio:.2f}"]
+                    + (most if first else ["", "", ""])
+                )
+            reached += goals(label, load, found, peak)
+    text = "Mean delay in ms\n" + format_rows(rows) + "\n"
+    text += "".join(f"{goal}: {'met' if ok else 'NOT MET'}\n" for goal, ok in reached)
+    if any(len(CASES[label].loads) > 1 for label in cases):
+        picture(lines, where / "sift")
+        text += f"picture: {where / 'sift.svg'}\n"
+    return text, all(ok for _, ok in reached)
+
+
+def picture(
+    lines: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]], path: Path
+) -> None:
+    rows = [key for key in lines if key[2] == "short"]
+    figure, axes = new_figure(9, 2.2 * len(rows), len(rows), 3)
+    axes = np.atleast_2d(axes)
+    for i, (label, group, _) in enumerate(rows):
+        for j, kind in enumerate(("short", "long", "all")):
+            for colour, (name, points) in zip(
+                COLOURS, lines[label, group, kind].items(), strict=False
+            ):
+                axes[i, j].semilogy(*zip(*points, strict=True), "o-", color=colour, label=name)
+            axes[i, j].set_title(f"{CASES[label].title}, {group}: {kind}", fontsize=8)
+    axes[0, 0].legend(fontsize=7)
+    figure.supxlabel("load")
+    figure.supylabel("mean delay, ms")
+    save(figure, path)
