@@ -21,9 +21,10 @@ cd "$(dirname "$0")" || exit 1
 readonly PORT=5001
 kind=$1
 default=$(sysctl -n net.core.default_qdisc)
-rate=$(fillable 20 1)mbit
+rate=$(fillable 5000 250)kbit
 # between ten packets: more than the link takes, but not all that processors can do
-pause=$(fillable 2 50)
+pause=$(fillable 10 200)
+times=$(fillable 8 3)
 
 t() {
 	tc -n rtr "$@"
@@ -39,7 +40,7 @@ shaper() {
 kinds() {
 	local i
 
-	for i in $(seq 8); do
+	for i in $(seq "$times"); do
 		t qdisc replace dev r1 parent 1:1 handle 20: fq_codel || return
 		sleep 0.05
 		t qdisc replace dev r1 parent 1:1 handle 10: "$kind" limit $((i * 5)) || return
@@ -50,7 +51,7 @@ kinds() {
 itself() {
 	local i
 
-	for i in $(seq 8); do
+	for i in $(seq "$times"); do
 		t qdisc replace dev r1 parent 1:1 handle $((10 + i)): "$kind" flows 8 || return
 		sleep 0.05
 	done
@@ -59,7 +60,7 @@ itself() {
 changes() {
 	local i
 
-	for i in 1 1000 2 30 1 7 400 3; do
+	for i in $(fillable "1 1000 2 30 1 7 400 3" "1 1000 2"); do
 		t qdisc change dev r1 parent 1:1 "$kind" limit "$i" idle "${i}ms" || return
 		sleep 0.03
 		t qdisc change dev r1 parent 1:1 "$kind" memory_limit $((4096 + i * 999))b || return
@@ -71,7 +72,7 @@ changes() {
 delete_and_add() {
 	local i
 
-	for i in $(seq 8); do
+	for i in $(seq "$times"); do
 		t qdisc del dev r1 parent 1:1 || return
 		t qdisc add dev r1 parent 1:1 handle 10: "$kind" limit 20 || return
 		sleep 0.05
@@ -81,7 +82,7 @@ delete_and_add() {
 delete_classes() {
 	local i
 
-	for i in $(seq 4); do
+	for i in $(seq $((times / 2 + 1))); do
 		t qdisc replace dev r1 root handle $((1 + i)): drr || return
 		t class add dev r1 parent $((1 + i)): classid $((1 + i)):1 drr || return
 		t qdisc add dev r1 parent $((1 + i)):1 "$kind" limit 5 || return
@@ -96,7 +97,7 @@ delete_classes() {
 link_down_and_up() {
 	local i
 
-	for i in $(seq 5); do
+	for i in $(seq "$times"); do
 		ip -n rtr link set r1 down || return
 		sleep 0.02
 		ip -n rtr link set r1 up || return
@@ -107,7 +108,7 @@ link_down_and_up() {
 roots() {
 	local i
 
-	for i in $(seq 4); do
+	for i in $(seq $((times / 2 + 1))); do
 		t qdisc replace dev r1 root handle 5: "$kind" limit 10 || return
 		sleep 0.05
 		t qdisc replace dev r1 root handle 6: mq || return
@@ -136,7 +137,7 @@ default_qdisc() {
 	local i
 
 	sysctl -qw net.core.default_qdisc="$kind" || return
-	for i in $(seq 4); do
+	for i in $(seq $((times / 2 + 1))); do
 		t qdisc replace dev r1 root handle 8: mq || return
 		sleep 0.05
 		within 20 one_for_each_queue || return
@@ -148,7 +149,7 @@ default_qdisc() {
 }
 
 transfer() {
-	ip netns exec snd ../lib/tcp_transfer.py send 10.0.2.1 "$PORT" "$(fillable 200000 20000)" 2
+	ip netns exec snd ../lib/tcp_transfer.py send 10.0.2.1 "$PORT" "$(fillable 50000 10000)" 2
 }
 
 leaf_was_busy() {
@@ -185,7 +186,9 @@ for host in 10.0.2.1 fd00:2::1; do
 		>/dev/null 2>&1 &
 	load+=($!)
 done
-(while t -s qdisc show dev r1 && t -s class show dev r1; do sleep 0.1; done) >/dev/null 2>&1 &
+(while t -s qdisc show dev r1 && t -s class show dev r1; do
+	sleep "$(fillable 0.1 1)"
+done) >/dev/null 2>&1 &
 load+=($!)
 flood
 

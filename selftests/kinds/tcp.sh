@@ -69,9 +69,9 @@ for gso in on off; do
 		ip netns exec "${end% *}" ethtool -K "${end#* }" tso $gso gso $gso gro $gso
 	done
 	for host in 10.0.2.1 fd00:2::1; do
-		for rate in "$(fillable 10 1)" "$(fillable 100 2)"; do
+		for rate in $(fillable "10 50" 1); do
 			name="$rate Mbit/s to $host, gso $gso"
-			bytes=$((rate * 10000 + $(fillable 200000 60000)))
+			bytes=$((rate * 4000 + $(fillable 100000 60000)))
 			check "$name: setup" bottleneck "${rate}mbit" limit 12
 			check "$name: intact" transfer $host $bytes
 			check "$name: drops" dropped_and_counted
@@ -81,7 +81,7 @@ for gso in on off; do
 	done
 done
 check "memory_limit: setup" bottleneck "$(fillable 20 2)mbit" memory_limit 30000b
-check "memory_limit: intact" transfer 10.0.2.1 "$(fillable 300000 80000)"
+check "memory_limit: intact" transfer 10.0.2.1 "$(fillable 150000 80000)"
 check "memory_limit: drops" dropped_and_counted
 check "memory_limit: empty" within 10 empty
 finish
