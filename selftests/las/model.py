@@ -3,8 +3,7 @@
 
 A packet's rank is what its flow had attained when it arrived, waiting bytes included; equal ranks
 go by arrival. The newcomer is put in its place, then packets are dropped from the end of the order
-while a limit is exceeded, and a drop gives its bytes back to its flow. What is parked has left the
-order: it counts in qlen and backlog, but not against the limits.
+while a limit is exceeded, and a drop gives its bytes back to its flow.
 
 With `fair`, flows that have attained that much rank by start-time fair queueing. Priority packets
 rank by LAS-log. There is no `forgive` and no `buffer` here, since they depend on the time.
@@ -13,6 +12,8 @@ rank by LAS-log. There is no `forgive` and no `buffer` here, since they depend o
 import bisect
 from dataclasses import dataclass
 from typing import Any
+
+from lib.model import BaseModel, BasePacket
 
 OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
 LONG = 2**62  # ranks from here on are virtual time
@@ -43,16 +44,12 @@ def log_rank(attained: int, k: int) -> int:
 
 
 @dataclass(frozen=True)
-class Packet:
-    ident: int
-    flow: Any  # whatever tells flows apart
-    length: int  # qdisc_pkt_len()
-    truesize: int
+class Packet(BasePacket):
     begins: bool = False  # a SYN: a new flow, unless the old one still has packets here
     priority: bool = False  # in the class X:2
 
 
-class Model:
+class Model(BaseModel):
     """`records` bounds the flows that can be known, for a table of one set; None: no bound."""
 
     def __init__(
@@ -63,41 +60,25 @@ class Model:
         fair: int = OVERFLOW,
         log: int = 500,
     ) -> None:
+        super().__init__(limit, memory_limit)
         self.log = log
-        self.limit = limit
-        self.memory_limit = memory_limit
         self.records = records
         self.fair = fair
         self.virtual_time = LONG
         self.finish: dict[Any, int] = {}  # in virtual time, of a long flow's last packet
         self.attained: dict[Any, int] = {}
         self.order: list[tuple[int, int, Packet]] = []  # rank, arrival, packet
-        self.parked: list[Packet] = []  # in gso_skb: still in qlen and backlog
         self.arrivals = 0
-        self.drop_limit = 0
-        self.drop_memory = 0
         self.overflow = 0
         self.evictions = 0
-        self.replaced = 0  # times a newcomer was left alone, which is NET_XMIT_CN
 
     @property
-    def qlen(self) -> int:
-        return len(self.order) + len(self.parked)
-
-    @property
-    def backlog(self) -> int:
-        return sum(p.length for p in self.waiting() + self.parked)
-
-    @property
-    def memory(self) -> int:
-        return sum(p.truesize for p in self.waiting())
-
-    @property
-    def drops(self) -> int:
-        return self.drop_limit + self.drop_memory
-
     def waiting(self) -> list[Packet]:
         return [packet for _, _, packet in self.order]
+
+    @property
+    def flows_queued(self) -> int:
+        return len(self._busy()) + any(rank == OVERFLOW for rank, _, _ in self.order)
 
     def _busy(self) -> set[Any]:
         """Flows whose record has packets."""
@@ -144,21 +125,17 @@ class Model:
             self.finish[flow] = rank + packet.length
         return max(rank, last)
 
-    def _serve(self, count: int) -> list[Packet]:
-        """Take these off the order; the rank of the last long flow served is the virtual time."""
-        served, self.order = self.order[:count], self.order[count:]
-        for rank, _, _ in served:
-            if LONG <= rank < OVERFLOW:
-                self.virtual_time = rank
-        return [packet for _, _, packet in served]
+    def _serve(self) -> Packet:
+        """The rank of the last long flow served is the virtual time."""
+        rank, _, packet = self.order.pop(0)
+        if LONG <= rank < OVERFLOW:
+            self.virtual_time = rank
+        return packet
 
     def _trim(self) -> list[Packet]:
         dropped = []
-        while self.order and (len(self.order) > self.limit or self.memory > self.memory_limit):
-            if len(self.order) > self.limit:
-                self.drop_limit += 1
-            else:
-                self.drop_memory += 1
+        while self._over():
+            self._count_drop()
             rank, _, packet = self.order.pop()
             flow = packet.flow
             own = [r for r, _, p in self.order if p.flow == flow and r != OVERFLOW]
@@ -185,7 +162,7 @@ class Model:
             self.arrivals += 1
             dropped += self._trim()
         left = len(set(packets) - set(dropped))
-        self.replaced += before > 0 and 0 < left == self.qlen
+        self.told += before > 0 and 0 < left == self.qlen  # the newcomer is left alone
         return left > 0
 
     def change(
@@ -200,14 +177,3 @@ class Model:
         self.fair = fair or self.fair
         self.log = log or self.log
         self._trim()
-
-    def park(self, count: int) -> None:
-        self.parked += self._serve(max(0, count))
-
-    def release(self, count: int | None = None) -> list[int]:
-        """The identities of the next packets, all if no count is given."""
-        if count is None:
-            count = self.qlen
-        self.park(count - len(self.parked))
-        out, self.parked = self.parked[:count], self.parked[count:]
-        return [packet.ident for packet in out]

@@ -155,7 +155,7 @@ def test_priority_is_never_behind_a_long_flow(gate: Callable[..., Gate]) -> None
         pair.release()
     pair.send(B, 1000)
     pair.send(A, 1000, priority=True)
-    assert pair.model.waiting()[0].flow == A.name
+    assert pair.model.waiting[0].flow == A.name
     pair.release()
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A gate and a kind's model beside it: every step is done by both and compared."""
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 from lib.gate import Flow, Gate
@@ -21,6 +23,10 @@ class BasePair:
 
     def expected(self, flow: Flow, packets: list[Sent], **more: Any) -> bool:
         """Whether the model accepts a packet, or the segments of one."""
+        raise NotImplementedError
+
+    def statistics(self) -> dict[str, Any]:
+        """What the model has and tc shows of this kind alone."""
         raise NotImplementedError
 
     def send(self, flow: Flow, length: int, skb_priority: int = 0, **more: Any) -> bool:
@@ -50,3 +56,62 @@ class BasePair:
     def park(self, count: int) -> None:
         self.gate.command(f"park {count}")
         self.model.park(count)
+
+    def compare(self) -> None:
+        """What the gate knows, cheap enough for every step."""
+        model, state = self.model, self.gate.state()
+        found = {key: state[key] for key in ("qlen", "backlog", "parked")}
+        expected = {"qlen": model.qlen, "backlog": model.backlog, "parked": len(model.parked)}
+        found["cn"] = state["cn"] - self.before["cn"]
+        expected["cn"] = model.told
+        if not self.bundles:  # which are one packet for the parent, and then become many
+            found["drops"] = state["drops"] - self.before["drops"]
+            expected["drops"] = model.drops
+        assert found == expected
+
+    def compare_statistics(self) -> None:
+        """What only tc can tell."""
+        model = self.model
+        expected = {
+            "qlen": model.qlen,
+            "backlog": model.backlog,
+            "drops": model.drops,
+            "drop_limit": model.drop_limit,
+            "drop_memory": model.drop_memory,
+            "flows_queued": model.flows_queued,
+            "gso_split": self.bundles,
+            **self.statistics(),
+        }
+        if not self.bundles:
+            expected["memory"] = model.memory
+        shown = self.gate.show()
+        assert {key: shown[key] for key in expected} == expected
+
+    def play(
+        self,
+        rng: random.Random,
+        packets: int,
+        full: int,
+        burst: Callable[[], None],
+        other: Callable[[], None] | None = None,
+    ) -> None:
+        """Bursts in and bursts out; queue lengths wander about `full`.
+
+        `burst` puts packets in; `other` is what else happens to this kind, now and then.
+        """
+        steps = 0
+        while self.sent < packets:
+            filling = self.model.qlen < full
+            if rng.random() < (0.7 if filling else 0.5):
+                burst()
+            elif other and rng.random() < 0.1:
+                other()
+            elif rng.random() < 0.3:
+                self.park(1)
+            else:
+                self.release(rng.randint(1, 5))
+            self.compare()
+            steps += 1
+            if steps % 100 == 0:
+                self.compare_statistics()
+        self.compare_statistics()

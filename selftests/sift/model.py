@@ -8,6 +8,8 @@ nor `slow`, and no RED. Records are unlimited.
 from dataclasses import dataclass
 from typing import Any
 
+from lib.model import BaseModel, BasePacket
+
 WORD = (1 << 64) - 1
 ONE = 1_000_000_000  # a probability of 1
 PACKET = 1500  # bytes that are sampled as a packet is
@@ -84,11 +86,7 @@ class Sampler:
 
 
 @dataclass(frozen=True)
-class Packet:
-    ident: int
-    flow: Any  # whatever tells flows apart
-    length: int  # qdisc_pkt_len()
-    truesize: int
+class Packet(BasePacket):
     segments: int = 1  # of a GSO packet that is not split
 
 
@@ -98,7 +96,7 @@ class Flow:
     closing: bool = False
 
 
-class Model:
+class Model(BaseModel):
     def __init__(
         self,
         limit: int,
@@ -112,47 +110,33 @@ class Model:
         high: int = 0,
         low: int = 0,
     ) -> None:
-        self.limit, self.memory_limit = limit, memory_limit
+        super().__init__(limit, memory_limit)
         self.probability, self.every, self.bytes = probability, every, bytes
         self.needed, self.guarantee = samples, guarantee
         self.most = [high, low]
         self.sampler = Sampler(seed, probability, every, PACKET if bytes else 1)
         self.bands: list[list[Packet]] = [[], []]
         self.credit = 0
-        self.parked: list[Packet] = []  # in gso_skb: still in qlen and backlog
         self.flows: dict[Any, Flow] = {}
         self.pinned: set[int] = set()  # packets in the low band that a filter has sent there
-        self.drop_limit = self.drop_memory = self.drop_band = 0
+        self.drop_band = 0
         self.sampled = self.began = 0
-        self.told = 0  # times NET_XMIT_CN was returned
 
     @property
     def waiting(self) -> list[Packet]:
         return self.bands[HIGH] + self.bands[LOW]
 
     @property
-    def qlen(self) -> int:
-        return len(self.waiting) + len(self.parked)
-
-    @property
-    def backlog(self) -> int:
-        return sum(packet.length for packet in self.waiting + self.parked)
-
-    @property
-    def memory(self) -> int:
-        return sum(packet.truesize for packet in self.waiting)
-
-    @property
     def drops(self) -> int:
-        return self.drop_limit + self.drop_memory + self.drop_band
+        return super().drops + self.drop_band
 
     def held(self, flow: Any) -> list[Packet]:
         """What a sampled flow has in the low band."""
         return [p for p in self.bands[LOW] if p.flow == flow and p.ident not in self.pinned]
 
     @property
-    def queued(self) -> list[Any]:
-        return [flow for flow in self.flows if self.held(flow)]
+    def flows_queued(self) -> int:
+        return sum(bool(self.held(flow)) for flow in self.flows)
 
     def _forget_ended(self) -> None:
         for name, flow in list(self.flows.items()):
@@ -179,21 +163,14 @@ class Model:
         return bool(self.most[band]) and len(self.bands[band]) > self.most[band]
 
     def _over(self) -> bool:
-        return (
-            len(self.waiting) > self.limit
-            or self.memory > self.memory_limit
-            or any(map(self._over_band, (HIGH, LOW)))
-        )
+        return super()._over() or any(map(self._over_band, (HIGH, LOW)))
 
     def _drop(self) -> Packet:
         if self._over_band(LOW) or self._over_band(HIGH):
             self.drop_band += 1
             band = LOW if self._over_band(LOW) else HIGH
         else:
-            if len(self.waiting) > self.limit:
-                self.drop_limit += 1
-            else:
-                self.drop_memory += 1
+            self._count_drop()
             band = LOW if self.bands[LOW] else HIGH
         gone = self.bands[band].pop()
         self._forget_ended()
@@ -239,18 +216,6 @@ class Model:
         packet = self.bands[band].pop(0)
         self._forget_ended()
         return packet
-
-    def park(self, count: int) -> None:
-        for _ in range(min(count, len(self.waiting))):
-            self.parked.append(self._serve())
-
-    def release(self, count: int | None = None) -> list[int]:
-        """The identities of the next packets, all if no count is given."""
-        if count is None:
-            count = self.qlen
-        self.park(max(0, count - len(self.parked)))
-        out, self.parked = self.parked[:count], self.parked[count:]
-        return [packet.ident for packet in out]
 
     def change(self, **options: Any) -> None:
         again = {"probability", "every", "bytes"} & set(options)

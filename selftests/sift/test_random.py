@@ -14,28 +14,20 @@ HUGE = "flows 65536 idle 86400s"
 
 
 def play(pair: Pair, rng: random.Random, flows: int, packets: int, full: int) -> None:
-    """Bursts in and bursts out; queue lengths wander about `full`. Flows end and begin."""
-    steps = 0
-    while pair.sent < packets:
-        filling = pair.model.qlen < full
-        if rng.random() < (0.7 if filling else 0.5):
-            number = rng.randrange(1 + rng.randrange(flows))  # the first ones more often
-            flags = rng.choice(["A"] * 30 + ["FA", "R", "S"])
-            chosen = flow(number, flags)
-            ends = flags if number // 2 % 2 else ""  # the others are UDP
-            for _ in range(1 if ends != "A" else rng.randint(1, 6)):
-                pair.send(chosen, max(chosen.shortest, rng.randint(60, 1514)), ends)
-        elif rng.random() < 0.1:
-            pair.send(flow(rng.randrange(flows)), 500, band=rng.choice([HIGH, LOW]))
-        elif rng.random() < 0.3:
-            pair.park(1)
-        else:
-            pair.release(rng.randint(1, 5))
-        pair.compare()
-        steps += 1
-        if steps % 100 == 0:
-            pair.compare_statistics()
-    pair.compare_statistics()
+    """Bursts of flows that end and begin, and packets that are sent to a class."""
+
+    def burst() -> None:
+        number = rng.randrange(1 + rng.randrange(flows))  # the first ones more often
+        flags = rng.choice(["A"] * 30 + ["FA", "R", "S"])
+        chosen = flow(number, flags)
+        ends = flags if number // 2 % 2 else ""  # the others are UDP
+        for _ in range(1 if ends != "A" else rng.randint(1, 6)):
+            pair.send(chosen, max(chosen.shortest, rng.randint(60, 1514)), ends)
+
+    def classed() -> None:
+        pair.send(flow(rng.randrange(flows)), 500, band=rng.choice([HIGH, LOW]))
+
+    pair.play(rng, packets, full, burst, classed)
 
 
 CASES = {

@@ -10,13 +10,11 @@ since it depends on the time.
 from dataclasses import dataclass, field
 from typing import Any
 
+from lib.model import BaseModel, BasePacket
+
 
 @dataclass(frozen=True)
-class Packet:
-    ident: int
-    flow: Any  # whatever tells flows apart
-    length: int  # qdisc_pkt_len()
-    truesize: int
+class Packet(BasePacket):
     arrival: int
 
 
@@ -33,7 +31,7 @@ class Queue:
         return sum(packet.length for packet in self.packets)
 
 
-class Model:
+class Model(BaseModel):
     def __init__(
         self,
         limit: int,
@@ -42,15 +40,12 @@ class Model:
         quantum: int = 1514,
         drop: str = "tail",
     ) -> None:
-        self.limit, self.memory_limit = limit, memory_limit
+        super().__init__(limit, memory_limit)
         self.policy, self.quantum, self.drop = policy, quantum, drop
         self.queues: dict[Any, Queue] = {}
-        self.parked: list[Packet] = []  # in gso_skb: still in qlen and backlog
         self.round = 0  # of the packet served last
         self.arrivals = 0
         self.changes = 0  # of queues
-        self.drop_limit = self.drop_memory = 0
-        self.told = 0  # times NET_XMIT_CN was returned, as compared with the gate's count
 
     @property
     def busy(self) -> list[Queue]:
@@ -61,27 +56,12 @@ class Model:
         return [packet for queue in self.busy for packet in queue.packets]
 
     @property
-    def qlen(self) -> int:
-        return len(self.waiting) + len(self.parked)
-
-    @property
-    def backlog(self) -> int:
-        return sum(packet.length for packet in self.waiting + self.parked)
-
-    @property
-    def memory(self) -> int:
-        return sum(packet.truesize for packet in self.waiting)
-
-    @property
-    def drops(self) -> int:
-        return self.drop_limit + self.drop_memory
+    def flows_queued(self) -> int:
+        return len(self.busy)
 
     @property
     def longest(self) -> int:
         return max((queue.backlog for queue in self.busy), default=0)
-
-    def _over(self) -> bool:
-        return len(self.waiting) > self.limit or self.memory > self.memory_limit
 
     def _changed(self, queue: Queue) -> None:
         self.changes += 1
@@ -92,10 +72,7 @@ class Model:
         queue.joined = self.changes
 
     def _drop(self) -> Packet:
-        if len(self.waiting) > self.limit:
-            self.drop_limit += 1
-        else:
-            self.drop_memory += 1
+        self._count_drop()
         longest = [queue for queue in self.busy if queue.backlog == self.longest]
         assert len(longest) == 1, "a tie: which one goes is up to the kernel"
         self._changed(longest[0])
@@ -157,18 +134,6 @@ class Model:
             if not self.busy:
                 self.round += 4096  # more than any flow is ahead: all are equal again
         return packet
-
-    def park(self, count: int) -> None:
-        for _ in range(min(count, len(self.waiting))):
-            self.parked.append(self._serve())
-
-    def release(self, count: int | None = None) -> list[int]:
-        """The identities of the next packets, all if no count is given."""
-        if count is None:
-            count = self.qlen
-        self.park(max(0, count - len(self.parked)))
-        out, self.parked = self.parked[:count], self.parked[count:]
-        return [packet.ident for packet in out]
 
     def change(self, **options: Any) -> None:
         if options.get("policy") == "fq" != self.policy:
