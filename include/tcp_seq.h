@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The sequence number of a TCP segment, without finding out which flow it belongs to.
+ *
+ * Read are IPv4 with or without options and IPv6 with or without extension headers,
+ * behind VLAN tags or not. Not looked into are tunnels, IPsec and fragments after the
+ * first.
+ */
+#ifndef _SF_TCP_SEQ_H
+#define _SF_TCP_SEQ_H
+
+#include <net/ipv6.h>
+#include "flow_key.h"
+
+/* What a TCP segment's header says */
+struct sf_tcp {
+	u32	seq;		/* of its first byte */
+	bool	found;		/* false: it is something else, and seq is 0 */
+};
+
+/* @header: of TCP, anywhere in memory */
+static inline struct sf_tcp sf_tcp_header(const void *header)
+{
+	__be32 seq;
+
+	memcpy(&seq, header + offsetof(struct tcphdr, seq), sizeof(seq));
+	return (struct sf_tcp) { be32_to_cpu(seq), true };
+}
+
+/* The same as sf_tcp_read() for headers that are unusual, or not in the linear part */
+static noinline struct sf_tcp sf_tcp_search(const struct sk_buff *skb, struct sf_network at)
+{
+	int offset = at.header - skb->data;
+	struct sf_tcp none = {};
+	const struct ipv6hdr *ip6;
+	const struct iphdr *ip;
+	const u8 *header;
+	union {
+		struct iphdr ip;
+		struct ipv6hdr ip6;
+		struct tcphdr tcp;
+	} buf;
+	__be16 fragment;
+	u8 nexthdr;
+
+	if (at.proto == htons(ETH_P_IP)) {
+		ip = skb_header_pointer(skb, offset, sizeof(*ip), &buf);
+		if (!ip || ip->version != 4 || ip->ihl < 5 || ip->frag_off & htons(IP_OFFSET))
+			return none;
+		nexthdr = ip->protocol;
+		offset += ip->ihl * 4;
+	} else {
+		ip6 = skb_header_pointer(skb, offset, sizeof(*ip6), &buf);
+		if (!ip6 || ip6->version != 6)
+			return none;
+		nexthdr = ip6->nexthdr;
+		offset = ipv6_skip_exthdr(skb, offset + sizeof(*ip6), &nexthdr, &fragment);
+		if (offset < 0 || fragment & htons(IP6_OFFSET))
+			return none;
+	}
+	if (nexthdr != IPPROTO_TCP)
+		return none;
+	header = skb_header_pointer(skb, offset, sizeof(buf.tcp), &buf);
+	return header ? sf_tcp_header(header) : none;
+}
+
+/**
+ * sf_tcp_read - the sequence number of a TCP segment
+ * @skb: the packet, its network header set
+ */
+static __always_inline struct sf_tcp sf_tcp_read(const struct sk_buff *skb)
+{
+	struct sf_network at = { skb_network_header(skb), skb->protocol };
+	const u8 *transport, *end = skb_tail_pointer(skb);
+	const struct iphdr *ip;
+
+	if (at.proto != htons(ETH_P_IP) && at.proto != htons(ETH_P_IPV6)) {
+		at = sf_flow_skip_tags(skb);
+		if (at.proto != htons(ETH_P_IP) && at.proto != htons(ETH_P_IPV6))
+			return (struct sf_tcp) {};
+	}
+	if (unlikely(at.header < skb->data))
+		return (struct sf_tcp) {};
+	if (at.proto == htons(ETH_P_IP)) {
+		ip = (const struct iphdr *)at.header;
+		transport = at.header + sizeof(*ip);
+		if (likely(transport + sizeof(struct tcphdr) <= end && *at.header == 0x45 &&
+			   !(ip->frag_off & htons(IP_OFFSET))))
+			return ip->protocol == IPPROTO_TCP ? sf_tcp_header(transport) :
+							     (struct sf_tcp) {};
+	} else {
+		transport = at.header + sizeof(struct ipv6hdr);
+		if (likely(transport + sizeof(struct tcphdr) <= end &&
+			   *at.header >> 4 == 6 &&
+			   ((const struct ipv6hdr *)at.header)->nexthdr == IPPROTO_TCP))
+			return sf_tcp_header(transport);
+	}
+	return sf_tcp_search(skb, at);
+}
+
+#endif
