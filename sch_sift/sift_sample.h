@@ -33,7 +33,7 @@ struct sift_sampler {
 	u64	gap;			/* units up to the next sample, > 0 */
 	u64	every;			/* all gaps, if not at random */
 	u64	power[SIFT_POWERS];	/* q^(2^i), in parts of 2^64 */
-	int	powers;			/* the first so many are not 0 */
+	int	powers;			/* how many there are that are not 0 */
 	struct rnd_state random;
 };
 
@@ -83,7 +83,7 @@ static inline void sift_seed(struct sift_sampler *s, u32 seed)
 static inline void sift_set(struct sift_sampler *s, u32 probability, u32 every,
 			    bool bytes)
 {
-	u64 p, remainder;
+	u64 p, q, remainder;
 	int i;
 
 	/* In parts of 2^64, of which 1 is 0, and so is q then */
@@ -97,11 +97,9 @@ static inline void sift_set(struct sift_sampler *s, u32 probability, u32 every,
 	}
 	if (!s->every && !probability)
 		s->every = SIFT_NEVER;
-	s->power[0] = -p;
-	for (i = 1; i < SIFT_POWERS; i++)
-		s->power[i] = sift_mul(s->power[i - 1], s->power[i - 1]);
-	for (s->powers = 0; s->powers < SIFT_POWERS && s->power[s->powers]; s->powers++)
-		;
+	for (i = 0, q = -p; i < SIFT_POWERS && q; i++, q = sift_mul(q, q))
+		s->power[i] = q;
+	s->powers = i;
 	s->gap = sift_next_gap(s);
 }
 
