@@ -25,6 +25,7 @@ rate=$(fillable 5000 250)kbit
 # between ten packets: more than the link takes, but not all that processors can do
 pause=$(fillable 10 200)
 times=$(fillable 8 3)
+between=$(fillable 0.1 1) # looks at the statistics, s
 
 t() {
 	tc -n rtr "$@"
@@ -187,7 +188,7 @@ for host in 10.0.2.1 fd00:2::1; do
 	load+=($!)
 done
 (while t -s qdisc show dev r1 && t -s class show dev r1; do
-	sleep "$(fillable 0.1 1)"
+	sleep "$between"
 done) >/dev/null 2>&1 &
 load+=($!)
 flood
