@@ -47,6 +47,10 @@ class Run:
     qdiscs: list[dict]  # tc -s -j qdisc show, of the bottleneck
     ports: np.ndarray  # the sender's and the receiver's
 
+    def statistic(self, kind: str, name: str) -> int | None:
+        """What tc shows of the qdisc of this kind; None if there is none."""
+        return next((qdisc[name] for qdisc in self.qdiscs if qdisc["kind"] == kind), None)
+
     @property
     def failed(self) -> int:
         return len(self.status) - self.status.count("ok")

@@ -40,6 +40,17 @@ def parse_qdiscs(text: str, known: dict[str, str] | None = None) -> dict[str, st
     return chosen
 
 
+def downloads(
+    qdiscs: dict[str, str], link: Link, load: float, duration: float, seed: int
+) -> list[Job]:
+    """D1 through each qdisc, after the floor."""
+    flows = [f"{link.rate:.0f}bit", str(link.rtt)]
+    flows += ["--size", SIZES, "--seed", str(seed), "--rate", f"{link.rate:.0f}"]
+    flows += ["--load", str(load), "--duration", str(duration)]
+    jobs = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
+    return jobs + [Job(name, "job.sh", [words, *flows]) for name, words in qdiscs.items()]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", default="6.1")
@@ -59,12 +70,8 @@ def main() -> int:
     what = f"D1, {options.rate:g} Mbit/s, RTT {options.rtt} ms, load {options.load:g}"
     what += f", {options.duration:g} s of arrivals, seed {options.seed}"
     link = Link(options.rate * 1e6, options.rtt)
-    flows = [f"{link.rate:.0f}bit", str(options.rtt)]
-    flows += ["--size", SIZES, "--seed", str(options.seed), "--rate", f"{link.rate:.0f}"]
-    flows += ["--load", str(options.load), "--duration", str(options.duration)]
+    jobs = downloads(options.qdiscs, link, options.load, options.duration, options.seed)
     # Longest first
-    jobs = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
-    jobs += [Job(name, "job.sh", [qdisc, *flows]) for name, qdisc in options.qdiscs.items()]
     jobs.sort(key=lambda job: -job.weight)
     print(f"{what}, kernel {built.version}")
     run_all(built, jobs, max(options.jobs, 1), options.seed, f"demo-{options.seed}")

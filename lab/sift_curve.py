@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from analysis import COLOURS, Link, Run, excess, format_rows, new_figure, parse_run, save
-from demo import FLOOR, SIZES
+from demo import FLOOR, downloads
 from runner import Job
 
 QDISCS = {"fq_codel": "fq_codel", "cake": "cake besteffort flows"}
@@ -39,13 +39,7 @@ LOAD, DURATION = 0.9, 150
 
 
 def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
-    flows = [f"{LINK.rate:.0f}bit", str(LINK.rtt), "--size", SIZES, "--seed", str(seed)]
-    flows += ["--rate", f"{LINK.rate:.0f}", "--load", str(LOAD), "--duration", str(DURATION)]
-    result = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
-    result += [Job(name, "job.sh", [words, *flows]) for name, words in qdiscs.items()]
-    for name, words in points(cases):
-        result.append(Job(name, "job.sh", [words, *flows]))
-    return result
+    return downloads(qdiscs | dict(points(cases)), LINK, LOAD, DURATION, seed)
 
 
 def points(cases: list[str]) -> Iterator[tuple[str, str]]:
@@ -66,12 +60,13 @@ def report(
     rows = [["", "excess", "/ cake", "<=8 ms", "/ cake", "21-100", ">100", "records", "drops"]]
     for name, words in chosen.items():
         run = runs[name]
+        peak = run.statistic("sift", "records_peak")
         short = [mean(each, 0, 8) for each in (run, runs["cake"])]
         rows.append(
             [words, f"{waiting[name]:.3f}", f"{waiting[name] / waiting['cake']:.3f}"]
             + [f"{short[0]:.1f}", f"{short[0] / short[1]:.3f}"]
-            + [f"{mean(run, 20, 100):.0f}", f"{mean(run, 100, np.inf):.0f}", peak(run)]
-            + [str(run.drops)]
+            + [f"{mean(run, 20, 100):.0f}", f"{mean(run, 100, np.inf):.0f}"]
+            + ["-" if peak is None else str(peak), str(run.drops)]
         )
     text = format_rows(rows) + "\n"
     if len(cases) > 1 or len(CASES[cases[0]]) > 1:
@@ -82,11 +77,6 @@ def report(
 
 def mean(run: Run, least: float, most: float) -> float:
     return float(np.nanmean(run.response[(run.packets > least) & (run.packets <= most)]))
-
-
-def peak(run: Run) -> str:
-    """The most flows that were sampled at once"""
-    return next((str(q["records_peak"]) for q in run.qdiscs if q["kind"] == "sift"), "-")
 
 
 def picture(waiting: dict[str, float], cases: list[str], path: Path) -> None:

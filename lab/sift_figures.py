@@ -103,10 +103,7 @@ class Measured:
     @property
     def peak(self) -> int | None:
         """The most flows that were sampled at once."""
-        for qdisc in self.run.qdiscs:
-            if qdisc["kind"] == "sift":
-                return qdisc["records_peak"]
-        return None
+        return self.run.statistic("sift", "records_peak")
 
 
 def measured(job: str, text: str) -> Measured:
