@@ -23,7 +23,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Device, Flow, Gate, flow, identity, refused, run, show_at
+from lib.command import refused, run
+from lib.gate import Device, Flow, Gate, flow, identity, show_at
 
 # One full packet passes at once, none for two minutes; tbf has peeked at the next.
 SLOW = "rate 100bit burst 1600 limit 1mb"

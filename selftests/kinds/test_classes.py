@@ -5,7 +5,8 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Gate, classes, flow, refused
+from lib.command import refused
+from lib.gate import Gate, classes, flow
 
 A, B = flow(4), flow(9)
 # What makes all flows known

@@ -3,7 +3,8 @@
 
 from collections.abc import Callable
 
-from lib.gate import Gate, flow, refused, run
+from lib.command import refused, run
+from lib.gate import Gate, flow
 
 DEFAULTS = {
     "las": {

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from lib.gate import Device, Gate, flow, refused, run
+from lib.command import refused, run
+from lib.gate import Device, Gate, flow
 
 NEWQDISC, DELQDISC, GETQDISC = 36, 37, 38
 GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 42, 44, 45, 46

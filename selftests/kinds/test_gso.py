@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lib.gate import Flow, Gate, flow, run
+from lib.command import run
+from lib.gate import Flow, Gate, flow
 
 UDP_SEGMENT = 103  # socket option
 HUGE_IDLE = "idle 86400s"

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lib.gate import Gate, flow, run
+from lib.command import run
+from lib.gate import Gate, flow
 
 A, B, C = flow(0), flow(2), flow(4)
 

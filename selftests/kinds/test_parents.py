@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Device, Gate, flow, run, show_at
+from lib.command import run
+from lib.gate import Device, Gate, flow, show_at
 
 # What to put under the gate, and the class that the kind is to be in
 MATCHALL = "tc filter add dev d0 parent {}: protocol all matchall classid {}:1"

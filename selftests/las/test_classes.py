@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from las.lib import Pair
 from las.test_random import HUGE_IDLE
-from lib.gate import Flow, Gate, classes, flow, refused, run
+from lib.command import refused, run
+from lib.gate import Flow, Gate, classes, flow
 
 A, B = flow(4), flow(9)  # UDP, from port 1028 over IPv4 and from 1033 over IPv6
 FILTERS = {

@@ -3,7 +3,8 @@
 
 from collections.abc import Callable
 
-from lib.gate import Gate, flow, run
+from lib.command import run
+from lib.gate import Gate, flow
 
 
 def test_statistics(gate: Callable[..., Gate]) -> None:

@@ -10,13 +10,13 @@ import json
 import os
 import socket
 import struct
-import subprocess
 import termios
 import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lib.command import run
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Ether
@@ -31,20 +31,6 @@ PACKET_VNET_HDR = 15
 PACKET_OUTGOING = 4
 GSO_TCPV4, GSO_TCPV6 = 1, 4  # of struct virtio_net_hdr
 ETH_P_ALL = 3
-
-
-def run(command: str) -> str:
-    """The output of a command that has to succeed."""
-    done = subprocess.run(command.split(), capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def refused(command: str) -> str:
-    """What a command said that has to fail."""
-    done = subprocess.run(command.split(), capture_output=True, text=True)
-    assert done.returncode != 0, f"{command}: succeeded"
-    return done.stderr
 
 
 def show_at(parent: str, device: str = "d0") -> dict[str, Any]:
@@ -86,17 +72,23 @@ def flow_of(name: str, packet: ScapyPacket) -> Flow:
 
 
 @cache
+def _headers(version: int, tcp_flags: str | None) -> bytes:
+    """From port 0, since one is put in faster than scapy builds a packet."""
+    network = IP(src="10.0.0.1", dst="10.0.0.2")
+    if version == 6:
+        network = IPv6(src="fd00::1", dst="fd00::2")
+    ports = {"sport": 0, "dport": 80}
+    transport = UDP(**ports) if tcp_flags is None else TCP(**ports, flags=tcp_flags)
+    return flow_of("", network / transport).headers
+
+
+@cache
 def flow(number: int, tcp_flags: str = "A") -> Flow:
     """The flow of this number: IPv4 and IPv6, UDP and TCP by turns."""
-    ports = {"sport": 1024 + number, "dport": 80}
     tcp = number // 2 % 2 == 1
-    transport = TCP(**ports, flags=tcp_flags) if tcp else UDP(**ports)
-    if number % 2:
-        network = IPv6(src="fd00::1", dst="fd00::2")
-    else:
-        network = IP(src="10.0.0.1", dst="10.0.0.2")
-    headers = flow_of("", network / transport).headers
-    return Flow(f"flow {number}", headers, tcp and "S" in tcp_flags)
+    headers = bytearray(_headers(6 if number % 2 else 4, tcp_flags if tcp else None))
+    struct.pack_into("!H", headers, 54 if number % 2 else 34, 1024 + number)
+    return Flow(f"flow {number}", bytes(headers), tcp and "S" in tcp_flags)
 
 
 def icmp(number: int) -> Flow:

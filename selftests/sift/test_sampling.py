@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Gate, classes, flow, run
+from lib.command import run
+from lib.gate import Gate, classes, flow
 
 A, B, C = flow(2), flow(6), flow(10)
 

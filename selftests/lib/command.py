@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands of the tests. Under emulation starting tc takes 0.1 s, so one process of it stays."""
+
+import re
+import selectors
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+
+# What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not. Which
+# parent is to be shown tc does not forget.
+_PROMPT = re.compile(r"(tc|ip) (-s -j \w+ show dev \w+|\w+ (add|change|del|replace|set) .*)")
+
+
+@dataclass(frozen=True)
+class Done:
+    succeeded: bool
+    stdout: str
+    stderr: str
+
+
+class Batch:
+    """A program of iproute2 that reads its commands from a pipe.
+
+    After each comes one that it does not know: what it says of that is not buffered, and tells
+    that the other is done.
+    """
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.process: subprocess.Popen[bytes] | None = None
+        self.line = 0
+
+    def do(self, command: str) -> Done:
+        if not self.process:
+            self.process = subprocess.Popen(
+                [*self.words, "-force", "-batch", "-"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+            )
+            self.line = 0
+        process = self.process
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(f"{command}\nunknown\n".encode())
+        self.line += 2
+        end = f"Command failed -:{self.line}\n".encode()
+        failed = f"Command failed -:{self.line - 1}\n"
+        said = {process.stdout: b"", process.stderr: b""}
+        with selectors.DefaultSelector() as selector:
+            for stream in said:
+                selector.register(stream, selectors.EVENT_READ)
+            while not (complete := said[process.stderr].endswith(end)):
+                for key, _ in selector.select():
+                    new = key.fileobj.read(65536)
+                    said[key.fileobj] += new
+                    if not new:
+                        selector.unregister(key.fileobj)
+                if not selector.get_map():
+                    break  # some errors make it exit
+            else:
+                # Whatever it has written is in the pipe now
+                while process.stdout in {key.fileobj for key, _ in selector.select(0)}:
+                    said[process.stdout] += process.stdout.read(65536)
+        stdout, stderr = (text.decode() for text in said.values())
+        if not complete:
+            self.close()
+            return Done(False, stdout, stderr)
+        stderr = stderr[: stderr.rindex('Object "unknown"')]
+        return Done(failed not in stderr, stdout, stderr.replace(failed, ""))
+
+    def close(self) -> None:
+        if self.process:
+            self.process.communicate()
+            self.process = None
+
+
+@cache
+def _batch(*words: str) -> Batch:
+    return Batch(*words)
+
+
+def do(command: str) -> Done:
+    program, *words = command.split()
+    if _PROMPT.fullmatch(command):
+        options = [word for word in words if word.startswith("-")]
+        return _batch(program, *options).do(" ".join(words[len(options) :]))
+    done = subprocess.run([program, *words], capture_output=True, text=True)
+    return Done(done.returncode == 0, done.stdout, done.stderr)
+
+
+def run(command: str) -> str:
+    """The output of a command that has to succeed."""
+    done = do(command)
+    assert done.succeeded, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+def refused(command: str) -> str:
+    """What a command said that has to fail."""
+    done = do(command)
+    assert not done.succeeded, f"{command}: succeeded"
+    return done.stderr
