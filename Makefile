@@ -13,6 +13,9 @@
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
+# What demo, experiment and bench have run before, with the same kernel, modules and
+# scripts, they do not run again, so that what was interrupted goes on. FRESH=1: do.
+#
 # demo, experiment, bench, test, check and shell need root on Debian or Ubuntu and
 # install what they lack.
 

@@ -2,6 +2,7 @@
 """Runs an experiment's jobs in virtual machines, some at a time, and says how far they are."""
 
 import heapq
+import os
 import queue
 import re
 import sys
@@ -29,6 +30,11 @@ class Job:
     share: float = 0  # done so far
     result: Result | None = None
 
+    @property
+    def ran(self) -> bool:
+        """Whether it tells how long others take: not what was known from before."""
+        return self.share > 0 and not (self.result and self.result.kept)
+
     def on_line(self, line: str) -> None:
         if found := PROGRESS.match(line):
             done, total = map(float, found.groups())
@@ -37,8 +43,8 @@ class Job:
 
 def time_left(jobs: list[Job], slots: int, now: float) -> float | None:
     """Seconds until all jobs are done, `slots` at a time in this order; None if nobody knows."""
-    spent = sum(job.took or now - job.began for job in jobs if job.share)
-    work = sum(job.weight * job.share for job in jobs)
+    spent = sum(job.took or now - job.began for job in jobs if job.ran)
+    work = sum(job.weight * job.share for job in jobs if job.ran)
     if not work:
         return None
     ends = []
@@ -55,6 +61,8 @@ def time_left(jobs: list[Job], slots: int, now: float) -> float | None:
 
 def status_line(jobs: list[Job], slots: int) -> str:
     parts = [f"{sum(job.took > 0 for job in jobs)} of {len(jobs)} runs done"]
+    if known := sum(job.result.kept for job in jobs if job.result):
+        parts[0] += f" ({known} known from before)"
     parts += [f"{j.name} {100 * j.share:.0f} %" for j in jobs if j.began and not j.took]
     left = time_left(jobs, slots, time.monotonic())
     parts.append("time left: " + (f"{left:.0f} s" if left is not None else "not known yet"))
@@ -62,7 +70,12 @@ def status_line(jobs: list[Job], slots: int) -> str:
 
 
 def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> None:
-    """Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails."""
+    """
+    Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails.
+    What a job has given before, with the same kernel, modules and scripts, is taken from there,
+    unless FRESH is set in the environment.
+    """
+    fresh = bool(os.environ.get("FRESH"))
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Job | BaseException] = queue.SimpleQueue()
     for job in jobs:
@@ -81,6 +94,7 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
                     args=job.args,
                     seed=seed,
                     modules=job.modules,
+                    fresh=fresh,
                 )
                 job.result = guest.run(on_line=job.on_line)
                 job.took, job.share = time.monotonic() - job.began, 1

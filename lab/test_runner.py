@@ -9,6 +9,7 @@ import pytest
 LAB = Path(__file__).resolve().parent
 sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
 import runner  # noqa: E402
+from vm import Result  # noqa: E402
 
 
 def job(name: str, weight: float = 1, **state: float) -> runner.Job:
@@ -26,6 +27,16 @@ def test_time_left() -> None:
     done = job("a", began=900, took=40, share=1)
     assert runner.time_left([done, job("b", began=980, share=0.5)], 2, 1000) == pytest.approx(20)
     assert runner.time_left([done], 2, 1000) == 0
+
+
+def test_known_results_tell_no_time() -> None:
+    known = job("a", began=1, took=0.1, share=1)
+    known.result = Result(0, "", Path(), Path(), 0, kept=True)
+    assert runner.time_left([known, job("b")], 2, 1000) is None
+    other = job("b", began=980, share=0.5)
+    assert runner.time_left([known, other], 2, 1000) == pytest.approx(20)
+    line = runner.status_line([known, other], 2)
+    assert line.startswith("1 of 2 runs done (1 known from before), b 50 %, time left: ")
 
 
 def test_progress() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import initramfs
+from . import initramfs, kept
 from .build import CHECKOUT, INSIDE, Built
 from .console import Console
 from .root import VMError, cache_dir, locked, need
@@ -44,6 +44,7 @@ class Result:
     console_path: Path
     data_path: Path
     seconds: float
+    kept: bool = False  # from an earlier run of the same
 
 
 def _command(accel: list[str], kernel: Path, append: str) -> list[str]:
@@ -105,6 +106,7 @@ class Guest:
     modules  kernel modules to load first; None: the default list (virtual) or none (functional)
     files    more files for the guest: absolute path there -> content or a file here
     timeout  seconds for all of the run; silence: seconds without any output
+    fresh    run it even if what it gives is known, as it may be of a virtual one
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class Guest:
         files: Mapping[str, bytes | Path] | None = None,
         timeout: float = 3600,
         silence: float | None = None,
+        fresh: bool = True,
     ) -> None:
         if mode not in ("functional", "virtual"):
             raise VMError(f"no mode {mode!r}: choose functional or virtual")
@@ -128,6 +131,7 @@ class Guest:
         self.built, self.mode, self.seed = built, mode, seed
         self.args, self.modules = list(args), None if modules is None else list(modules)
         self.timeout = timeout
+        self.fresh = fresh
         self.silence = silence or (120 if mode == "functional" else 900)
         self.directory = built.home / "runs" / name
         self.files = {
@@ -173,6 +177,12 @@ class Guest:
             append = f"{append} {_PATIENT}"
         return [*_command(accel, self.built.vmlinuz, append), *serial], config["token"]
 
+    def _key(self, command: list[str]) -> str:
+        """Of all that a virtual run depends on"""
+        files = [self.built.vmlinuz, Path(need("qemu-system-x86_64"))]
+        files += [self.directory / name for name in ("initramfs", Path(_LOCKSTEP).name)]
+        return kept.digest([word for word in command if word not in map(str, files)], files)
+
     def run(self, on_line: Callable[[str], None] | None = None) -> Result:
         """
         Run the guest to its end; `on_line` gets each line of its console. A guest whose kernel
@@ -196,6 +206,9 @@ class Guest:
         ]
         command, token = self._start(serial)
         console_path, data_path = self.directory / "console.log", self.directory / "data"
+        key = self._key(command) if self.mode == "virtual" else ""
+        if key and not self.fresh and kept.fetch(key, self.directory):
+            return Result(0, "", console_path, data_path, 0, kept=True), True
         console_path.touch()
         data_path.touch()
         console, error = Console(token), ""
@@ -222,6 +235,8 @@ class Guest:
         seconds = time.monotonic() - began
         if wrong or status is None:
             return Result(FAILED, wrong, console_path, data_path, seconds), console.up
+        if key and not status:
+            kept.keep(key, self.directory)
         return Result(status, "", console_path, data_path, seconds), console.up
 
     def stop(self) -> None:
