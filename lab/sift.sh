@@ -4,7 +4,7 @@
 #
 # Downloads from several places through one qdisc, inside a virtual machine:
 #   sift.sh "KIND OPTION..." TCP MTU "RATE/RTT-IN-MS ..." FLOWGEN-OPTION...
-# TCP is "linux" or "ns2", which is Reno without SACK, with an initial window of 1 and
+# TCP is "linux" or "ns2", which is Reno without SACK, with a window of 1 to 20 packets and
 # retransmission after 1 s and more. The flows of sender's port 5000 + N come through a link
 # of the N-th rate, which is not the bottleneck, with that round trip.
 #
@@ -51,7 +51,7 @@ for ns in snd rcv; do
 	[ "$tcp" != ns2 ] || old_tcp "$ns"
 done
 more="advmss $((mtu - 40))"
-[ "$tcp" != ns2 ] || more="$more initcwnd 1 rto_min 1s"
+[ "$tcp" != ns2 ] || more="$more initcwnd 1 rto_min 1s window $((20 * (mtu - 40)))"
 # shellcheck disable=SC2086 # options
 {
 	ip -n snd route change default via 10.0.1.2 $more

@@ -2,7 +2,7 @@
 """Figures 9 to 12 and 14 to 19 and Table 1 of Psounis et al. 2004, measured.
 
 30,000 downloads of bounded Pareto sizes (1 to 1e8 packets, 1.1) of 1000 bytes over 10 Mbit/s, by
-TCP as it was in ns-2 then: Reno without SACK, an initial window of 1, retransmission after 1 s and
+TCP as it was in ns-2 then: Reno without SACK, a window of 1 to 20, retransmission after 1 s and
 more. Two bands of 100 packets beside a FIFO of 200, a sampling probability of 0.01:
 
     red      RED, round trip 4.2 ms: figures 9 to 11, also with 10 % guaranteed
@@ -25,12 +25,16 @@ import numpy as np
 from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
 from runner import Job
 
-RED = "red_min 5 red_max 15 red_probability 0.1 red_weight 9 red_bandwidth 10mbit"
+# As ns-2 had RED before October 2004: 5 and 15 packets, 0.1, 1/512. In the kernel's terms: with
+# `wait_` there are 1/p to 2/p packets between drops, here 0 to 1/p, so p is a third; `gentle_`
+# goes on beyond 15, and drops all from 30 on; an idle time counts in packets of 100 bytes there
+# (`idle_pktsize_`), here of 1000.
+RED = "red_min 5 red_max 30 red_probability 0.083 red_weight 9 red_bandwidth 100mbit"
 PLAIN = "sift probability 0.01 packets samples 1 slow 0 limit 200 high 100 low 100 buffer 0"
 FIFO = {
     # The same thresholds for one queue of 200: those of ns-2 do not follow its size
-    "red": "red limit 200000 min 5000 max 15000 avpkt 1000 burst 9 probability 0.1"
-    " bandwidth 10mbit",
+    "red": "red limit 200000 min 5000 max 30000 avpkt 1000 burst 9 probability 0.083"
+    " bandwidth 100mbit",
     "tail": "pfifo limit 200",
 }
 QDISCS = {"fifo": "", "sift": PLAIN, "sift-gbw": f"{PLAIN} guarantee 10"}
@@ -133,20 +137,26 @@ def delays(case: Case, runs: dict[str, Measured]) -> Iterator[tuple[str, str, st
 
 def goals(label: str, load: float, found: dict[tuple[str, str, str], float], peak: int) -> list:
     result = []
-    group = next(iter(found))[0]
-    ratio = {
-        kind: found[group, kind, "fifo"] / found[group, kind, "sift"]
-        for kind in ("short", "long", "all")
-    }
-    what = f"{label}, load {load:g}"
-    if load >= 0.9 and label != "quick":
-        result.append((f"{what}: short flows at least 10 times faster", ratio["short"] >= 10))
-        result.append((f"{what}: all flows at least 2 times faster", ratio["all"] >= 2))
-    if label == "quick":
-        result.append((f"{what}: short flows at least 5 times faster", ratio["short"] >= 5))
-    result.append((f"{what}: long flows at most 2 times slower", ratio["long"] >= 0.5))
-    result.append((f"{what}: at most 1600 flows sampled at once", peak <= 1600))
-    return result
+    for group in dict.fromkeys(group for group, _, _ in found):
+        what = f"{label}, load {load:g}"
+        if group != "all":
+            what += f", {group}"
+        faster = {
+            kind: found[group, kind, "fifo"] / found[group, kind, "sift"]
+            for kind in ("short", "long", "all")
+            if not np.isnan(found[group, kind, "sift"])
+        }
+        wanted = {"long": 0.5}
+        if label == "quick":
+            wanted |= {"short": 5}
+        elif load >= 0.9:
+            wanted |= {"short": 10, "all": 2}
+        for kind, least in wanted.items():
+            if kind in faster:
+                goal = f"{what}: {kind} flows at least {least:g} times as fast"
+                result.append((goal, faster[kind] >= least))
+    what = f"{label}, load {load:g}: at most 1600 flows sampled at once"
+    return [*result, (what, peak <= 1600)]
 
 
 def report(
