@@ -37,6 +37,7 @@ tap() { # COMMAND
 	status=${PIPESTATUS[0]}
 	count "$status" "$(grep -c '^ok ' "$log")" "$(grep -c '^not ok ' "$log")"
 	tell "$*" '/^not ok /,/^ok /{/^ok /!p}'
+	[ "$status" -eq 0 ] || grep -q '^not ok ' "$log" || tell "$*, exit status $status" "\$p"
 	echo "== $*: $((SECONDS - began)) s"
 }
 
@@ -64,6 +65,7 @@ PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --duratio
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
 tell pytest '/^\(FAILED\|ERROR\) /p'
+[ "$status" -eq 0 ] || grep -q '^\(FAILED\|ERROR\) ' "$log" || tell "pytest, exit status $status" "\$p"
 
 tap ./leaks.sh
 
