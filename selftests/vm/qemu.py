@@ -61,7 +61,8 @@ def _command(accel: list[str], kernel: Path, append: str) -> list[str]:
 
 def accelerator(built: Built) -> list[str]:
     """KVM where a guest has been seen to boot with it since this machine booted, else TCG."""
-    tcg = ["-accel", "tcg,thread=multi", "-cpu", "max,-mtrr"]
+    # After cmpxchg16b TCG now and then leaves bits set in EFLAGS that trap; no kernel needs it.
+    tcg = ["-accel", "tcg,thread=multi", "-cpu", "max,-mtrr,-cx16"]
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return tcg
     kvm = ["-accel", "kvm", "-cpu", "host"]
