@@ -315,10 +315,16 @@ class Delays:
 
 
 class Queue:
-    """What the propositions need of an M/G/1 queue: of loads 0 < rho < 1, `rate` packets/s."""
+    """What the propositions need of an M/G/1 queue: of loads 0 < rho < 1, `rate` packets/s.
 
-    def __init__(self, split: Split, load: ArrayLike, rate: float) -> None:
-        self.split, self.rate = split, rate
+    `short` and `long` are mean packets of parts, or of flows, `weight` is the share of the short.
+    """
+
+    def __init__(self, split: Split, load: ArrayLike, rate: float, flows: bool = False) -> None:
+        self.rate = rate
+        self.weight = 1 - split.share if flows else split.short_parts
+        self.short = split.mean_kept if flows else split.mean_high
+        self.long = split.mean_sampled if flows else split.mean_low
         self.load = np.asarray(load, float)
         if self.load.size and not 0 < self.load.min() <= self.load.max() < 1 or not rate > 0:
             raise ValueError("a load is between 0 and 1, a rate above 0")
@@ -327,10 +333,9 @@ class Queue:
         self.work_high = self.arrivals * split.square_high / (2 * (1 - self.high))  # E(V_h)
         self.wait = self.arrivals * split.sizes.square / (2 * (1 - self.load))
 
-    def delays(self, short: np.ndarray, long: np.ndarray, flows: bool) -> Delays:
+    def delays(self, short: np.ndarray, long: np.ndarray) -> Delays:
         """From packets' times; overall is weighted by how many flows, or parts, there are."""
-        weight = 1 - self.split.share if flows else self.split.short_parts
-        overall = weight * short + (1 - weight) * long
+        overall = self.weight * short + (1 - self.weight) * long
         return Delays(short / self.rate, long / self.rate, overall / self.rate)
 
 
@@ -339,10 +344,8 @@ def fifo(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) ->
 
     load 0 < rho < 1, of one value or several, rate in packets per second. With `flows` it is exact.
     """
-    q = Queue(split, load, rate)
-    short = split.mean_kept if flows else split.mean_high
-    long = split.mean_sampled if flows else split.mean_low
-    return q.delays(short + q.wait, long + q.wait, flows)
+    q = Queue(split, load, rate, flows)
+    return q.delays(q.short + q.wait, q.long + q.wait)
 
 
 def sift_fifo(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) -> Delays:
@@ -352,10 +355,8 @@ def sift_fifo(split: Split, load: ArrayLike, rate: float = 1, flows: bool = Fals
     a sampled flow ends when all work that it found, its own and all high work that has come since
     are done, (V + S) / (1 - rho_h); the others wait for the high work they find.
     """
-    q = Queue(split, load, rate)
-    short = split.mean_kept if flows else split.mean_high
-    long = split.mean_sampled if flows else split.mean_low
-    return q.delays(short + q.work_high, (q.wait + long) / (1 - q.high), flows)
+    q = Queue(split, load, rate, flows)
+    return q.delays(q.short + q.work_high, (q.wait + q.long) / (1 - q.high))
 
 
 def ps(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) -> Delays:
@@ -363,10 +364,8 @@ def ps(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) -> D
 
     load 0 < rho < 1, of one value or several, rate in packets per second. With `flows` it is exact.
     """
-    q = Queue(split, load, rate)
-    short = split.mean_kept if flows else split.mean_high
-    long = split.mean_sampled if flows else split.mean_low
-    return q.delays(short / (1 - q.load), long / (1 - q.load), flows)
+    q = Queue(split, load, rate, flows)
+    return q.delays(q.short / (1 - q.load), q.long / (1 - q.load))
 
 
 def sift_ps(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) -> Delays:
@@ -378,11 +377,10 @@ def sift_ps(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False)
     flows of up to 1000 packets (p 0.01) take 6 % longer at a load of 0.5, about 25 % at 0.9; long
     parts, which in the formula are without their flow's high part, almost 40 % longer at both.
     """
-    q = Queue(split, load, rate)
-    short = split.mean_kept if flows else split.mean_high
+    q = Queue(split, load, rate, flows)
     found = q.work_high + (split.mean_sampled - split.mean_low if flows else 0)
     long = found / (1 - q.high) + split.mean_low / (1 - q.load)
-    return q.delays(short / (1 - q.high), long, flows)
+    return q.delays(q.short / (1 - q.high), long)
 
 
 def srpt(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) -> Delays:
@@ -391,7 +389,7 @@ def srpt(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) ->
     load 0 < rho < 1, of one value or several, rate in packets per second. A part has the time of a
     flow of its size, as in the paper; with `flows` it is exact.
     """
-    q = Queue(split, load, rate)
+    q = Queue(split, load, rate, flows)
     found = []
     for rho in q.load.flat:
         times = srpt_response(split.sizes, rho)
@@ -400,7 +398,7 @@ def srpt(split: Split, load: ArrayLike, rate: float = 1, flows: bool = False) ->
         else:
             found.append((split.average_high(times), split.average_low(times)))
     short, long = np.reshape(found, (*q.load.shape, 2)).T if found else np.empty((2, 0))
-    return q.delays(short.T, long.T, flows)
+    return q.delays(short.T, long.T)
 
 
 def srpt_response(sizes: Sizes, load: float, rate: float = 1) -> np.ndarray:
