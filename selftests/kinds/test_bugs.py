@@ -153,9 +153,10 @@ def test_duplicates(device: Device, kind: str, root: str) -> None:
     run(f"tc qdisc add dev d0 parent 3:1 handle 10: {kind} limit 2")
     run(f"tc qdisc add dev d0 parent 2:2 handle 20: {kind} limit 2")
     send = Sender(device)
-    for number in range(200):
-        send(flow(number % 10), 1000, 0x20001 + number % 3 // 2)
-    assert show_at("3:1")["drops"] > 50
+    while show_at("3:1")["drops"] <= 50:  # a busy machine sends no faster than the link does
+        assert send.sent < 4000
+        for number in range(200):
+            send(flow(number % 10), 1000, 0x20001 + number % 3 // 2)
     assert len(drained(device, ["3:1", "2:2"])) > 5
 
 
