@@ -112,13 +112,17 @@ class NoPages:
     numbers = [0, 1, 2, 3] + [round(4 * 1.4**n) for n in range(30)]
     TIMES = 1 << 30
 
+    def __init__(self) -> None:
+        # Where there are no pages, nothing more can be opened
+        self.file = os.open("/proc/self/make-it-fail", os.O_WRONLY)
+
     def begin(self, number: int) -> None:
         write(f"{DEBUG}/fail_page_alloc/times", str(self.TIMES))
         write(f"{DEBUG}/fail_page_alloc/space", str(number))
-        write("/proc/self/make-it-fail", "1")
+        os.pwrite(self.file, b"1", 0)
 
     def end(self) -> bool:
-        write("/proc/self/make-it-fail", "0")
+        os.pwrite(self.file, b"0", 0)
         with open(f"{DEBUG}/fail_page_alloc/times") as file:
             return int(file.read(), 0) != self.TIMES
 
