@@ -14,7 +14,7 @@ import numpy as np
 
 PAYLOAD = 1448
 WIRE_BITS = 1500 * 8
-HEADER = "id,start_us,bytes,response_us,status,sender,receiver"
+HEADER = "id,start_us,bytes,response_us,status,sender,receiver,again"
 # Size classes: more than, up to
 CLASSES = {
     "all": (0, np.inf),
@@ -48,6 +48,7 @@ class Run:
     status: list[str]
     qdiscs: list[dict]  # tc -s -j qdisc show, of the bottleneck
     ports: np.ndarray  # the sender's and the receiver's
+    again: np.ndarray  # how many segments were sent again
 
     def statistic(self, kind: str, name: str) -> int | None:
         """What tc shows of the qdisc of this kind; None if there is none."""
@@ -56,6 +57,11 @@ class Run:
     @property
     def failed(self) -> int:
         return len(self.status) - self.status.count("ok")
+
+    @property
+    def sent(self) -> int:
+        """Packets that the qdisc under test has sent."""
+        return sum(q.get("packets", 0) for q in self.qdiscs if q.get("handle") == "10:")
 
     @property
     def drops(self) -> int:
@@ -77,7 +83,7 @@ def parse_run(name: str, text: str) -> Run:
     if (
         words != ["#end", "flows", str(len(rows)), "failed", words[-1]]
         or [row[0] for row in rows] != [str(i) for i in range(len(rows))]
-        or any(len(row) != 7 for row in rows)
+        or any(len(row) != 8 for row in rows)
         or sum(row[4] != "ok" for row in rows) != int(words[-1])
     ):
         raise DataError(f"{name}: the list of flows does not add up to its last line")
@@ -92,7 +98,8 @@ def parse_run(name: str, text: str) -> Run:
         np.array([float(row[3]) / 1000 if row[4] == "ok" else np.nan for row in rows]),
         [row[4] for row in rows],
         qdiscs,
-        np.array([[int(port) for port in row[5:]] for row in rows]),
+        np.array([[int(port) for port in row[5:7]] for row in rows]),
+        np.array([int(row[7]) for row in rows]),
     )
 
 
@@ -236,7 +243,7 @@ def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str
 
 
 def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, ...]:
-    """Per logarithmic bin of at least `least` flows: mean size, mean and p99 response.
+    """Per logarithmic bin of at least `least` flows: mean size, mean and p99 response, how many.
 
     Sizes are in whole packets here. Of less than 50 flows there is no 99th percentile to show.
     """
@@ -248,6 +255,7 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
         np.array([packets[g].mean() for g in groups]),
         np.array([response[g].mean() for g in groups]),
         np.array([np.percentile(response[g], 99) if g.sum() >= 50 else np.nan for g in groups]),
+        np.array([g.sum() for g in groups]),
     )
 
 
@@ -280,7 +288,7 @@ def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
     figure, axes = new_figure(8, 5.5)
     for i, run in enumerate([*runs, floor]):
         colour = "black" if run is floor else COLOURS[i % len(COLOURS)]
-        size, mean, p99 = binned(run)
+        size, mean, p99, _ = binned(run)
         style = {"linestyle": "--"} if run is floor else {"marker": "o^sDvP"[i % 6]}
         axes.plot(size, mean, color=colour, markersize=4, label=run.name, **style)
         axes.plot(size, p99, color=colour, linewidth=0.6, alpha=0.7)

@@ -24,6 +24,7 @@
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct flow {
 	int client, server;	/* the receiver's and the sender's socket, or -1 */
 	unsigned int ports[2];	/* the sender's and the receiver's */
 	const char *status;	/* ok, connect, reset, short, timeout */
+	unsigned int again;	/* segments that were sent again */
 };
 
 struct term {
@@ -359,6 +361,17 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
+/* Before the sender's end is closed. SYN-ACKs count, and what was only thought to be lost. */
+static void count_again(struct flow *f)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(f->server, IPPROTO_TCP, TCP_INFO, &info, &len))
+		err(1, "TCP_INFO");
+	f->again = info.tcpi_total_retrans;
+}
+
 static void flow_ended(void)
 {
 	done++;
@@ -378,6 +391,8 @@ static void flow_failed(struct flow *f, const char *why, int error)
 		       f - flows, f->bytes, (double)f->at / NSEC,
 		       why, error ? strerror(error) : "");
 	}
+	if (f->server >= 0)
+		count_again(f);
 	/* A failed flow must not go on sending behind our back */
 	for (int i = 0; i < 2; i++) {
 		if (*end[i] < 0)
@@ -483,6 +498,7 @@ static void server_event(struct flow *f, unsigned int events)
 	}
 	/* Both directions shut: the receiver has seen our end and closed */
 	if (events & EPOLLHUP) {
+		count_again(f);
 		close_end(&f->server);
 		if (f->client < 0)
 			flow_ended();
@@ -622,15 +638,15 @@ static void write_csv(FILE *out)
 	unsigned int ok = 0;
 
 	fputs(list ? "id,start_us,bytes\n" :
-	      "id,start_us,bytes,response_us,status,sender,receiver\n", out);
+	      "id,start_us,bytes,response_us,status,sender,receiver,again\n", out);
 	for (unsigned int i = 0; i < nflows; i++) {
 		const struct flow *f = &flows[i];
 
 		fprintf(out, "%u,%lld,%lld", i, f->at / 1000,
 			f->bytes);
 		if (!list)
-			fprintf(out, ",%lld,%s,%u,%u", f->response / 1000, f->status,
-				f->ports[0], f->ports[1]);
+			fprintf(out, ",%lld,%s,%u,%u,%u", f->response / 1000,
+				f->status, f->ports[0], f->ports[1], f->again);
 		putc('\n', out);
 		ok += f->response > 0;
 	}

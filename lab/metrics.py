@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an experiment of scenario.py has given: numbers of each run, as a CSV, and the tables."""
+"""What an experiment has given: numbers of each run, as CSVs, and the tables.
+
+A metric whose name has an @ is a point of a curve, what comes after it is where. Those have a CSV
+of their own, a line for each point.
+"""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from analysis import (
+    CLASSES,
     HEADER,
     PAYLOAD,
     DataError,
     Run,
+    binned,
     excess,
     format_rows,
     jain,
@@ -28,6 +34,8 @@ Rows = dict[tuple[str, str, int], Metrics]  # by case, qdisc (or floor) and seed
 Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
 
 KEYS = ("case", "qdisc", "seed")
+AT = "@"
+CDF = np.linspace(0.02, 1, 50)
 SIZES = ("<=8", "21-100", ">100")  # of analysis.CLASSES
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
 # The columns of the tables: head, metric, digits
@@ -35,6 +43,7 @@ FLOWS = [
     ("flows", "flows", 0),
     *((f"{size} ms", f"ms {size}", 1) for size in SIZES),
     (">100 kbit/s", "kbit/s >100", 0),
+    *((f"{size} with loss %", f"flows with loss % {size}", 1) for size in SIZES),
     ("slowdown", "slowdown", 3),
     ("excess", "excess", 3),
     ("drops", "drops", 0),
@@ -86,9 +95,21 @@ def of_flows(run: Run, settings: Settings, floor: Run | None) -> Metrics:
     values["kbit/s >100"] = rates.mean() if rates.size else np.nan
     ratios = slowdown(run, ends)
     values["slowdown"] = np.nan if np.isnan(ratios).all() else np.nanmean(ratios)
+    lossy = run.again > 0
+    for size, (least, most) in {"": (0, np.inf), **{s: CLASSES[s] for s in SIZES}}.items():
+        chosen = (run.packets > least) & (run.packets <= most)
+        if chosen.any():
+            values[f"flows with loss % {size}".strip()] = 100 * lossy[chosen].mean()
+    if run.sent:
+        values["loss %"] = 100 * run.drops / (run.drops + run.sent)
+    if lossy.any():
+        values["of them <=40 packets %"] = 100 * (run.packets[lossy] <= 40).mean()
+        steps = np.quantile(run.packets[lossy], CDF)
+        values |= points("CDF", steps, CDF)
     if floor and floor is not run:
         values["excess"] = excess(run, floor, ends)
-    return values
+    size, mean, _, number = binned(run)
+    return values | points("ms", size, mean) | points("flows", size, number)
 
 
 def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
@@ -107,8 +128,8 @@ def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
 
 
 def to_csv(rows: Rows) -> str:
-    """A line for each run; what a run has not is empty."""
-    names = dict.fromkeys(name for values in rows.values() for name in values)
+    """A line for each run, without curves; what a run has not is empty."""
+    names = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*KEYS, *names])
@@ -126,6 +147,31 @@ def from_csv(text: str) -> Rows:
         pairs = zip(names, cells, strict=True)
         result[case, qdisc, int(seed)] = {name: float(cell) for name, cell in pairs if cell}
     return result
+
+
+def curves_to_csv(rows: Rows) -> str:
+    """A line for each point of a curve."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*KEYS, "curve", "x", "y"])
+    for key, values in rows.items():
+        for name, value in values.items():
+            if AT in name and not np.isnan(value):
+                writer.writerow([*key, *name.rsplit(AT, 1), f"{value:.5g}"])
+    return out.getvalue()
+
+
+def add_curves(rows: Rows, text: str) -> None:
+    """Those of such a CSV."""
+    lines = csv.reader(io.StringIO(text))
+    next(lines)
+    for case, qdisc, seed, name, x, y in lines:
+        rows.setdefault((case, qdisc, int(seed)), {})[f"{name}{AT}{x}"] = float(y)
+
+
+def points(name: str, x: Iterable[float], y: Iterable[float]) -> Metrics:
+    """A curve as metrics."""
+    return {f"{name}{AT}{a:.6g}": float(b) for a, b in zip(x, y, strict=True)}
 
 
 def interval(values: list[float]) -> tuple[float, float]:

@@ -19,7 +19,7 @@ def text(flows: list[tuple[float, float, str]], stats: str = STATS) -> str:
     """Flows as (packets, response in ms, status)."""
     lines = [analysis.HEADER]
     lines += [
-        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status},5000,{2000 + i}"
+        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status},5000,{2000 + i},{i % 2}"
         for i, (size, ms, status) in enumerate(flows)
     ]
     failed = sum(status != "ok" for *_, status in flows)
@@ -37,6 +37,7 @@ def test_parse() -> None:
     assert run.start.tolist() == [0, 1, 2]
     assert run.response[:2].tolist() == [24, 198] and np.isnan(run.response[2])
     assert (run.failed, run.drops) == (1, 3)
+    assert run.again.tolist() == [0, 1, 0]
     assert run.ports.tolist() == [[5000, 2000], [5000, 2001], [5000, 2002]]
 
 
@@ -108,8 +109,8 @@ def test_table() -> None:
 def test_binned() -> None:
     flows = [(1.2, 10, "ok")] * 25 + [(2, 20, "ok")] * 25 + [(0.1, 9, "ok")] * 8
     run = analysis.parse_run("x", text([*flows, *[(300, 99, "ok")] * 7, (2, 0, "reset")]))
-    size, mean, p99 = analysis.binned(run)
-    assert (size.tolist(), mean.tolist()) == ([1, 2], [9, 15])
+    size, mean, p99, number = analysis.binned(run)
+    assert (size.tolist(), mean.tolist(), number.tolist()) == ([1, 2], [9, 15], [8, 50])
     assert np.isnan(p99[0]) and p99[1] == 20
 
 

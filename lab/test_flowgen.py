@@ -164,7 +164,7 @@ def over_loopback(flowgen: Path, *options: str, script: str = 'exec "$@"') -> tu
 
 
 def check(lines: list[str], flows: list[tuple[int, int]], failed: int = 0) -> list[list[str]]:
-    assert lines[0] == "id,start_us,bytes,response_us,status,sender,receiver"
+    assert lines[0] == "id,start_us,bytes,response_us,status,sender,receiver,again"
     assert lines[-1] == f"#end flows {len(flows)} failed {failed}"
     rows = [line.split(",") for line in lines[1:-1]]
     assert [int(row[2]) for row in rows] == [size for _, size in flows]
@@ -210,7 +210,7 @@ def test_sizes_are_told(flowgen: Path) -> None:
     options = ["--size", D1, "--load", "0.9", "--duration", "0.5", "--rate", "1e8"]
     lines, _ = over_loopback(flowgen, *options, "--sizes", str(told))
     rows = check(lines, listed(flowgen, *options))
-    assert told.read_text().splitlines() == [" ".join([*row[5:], row[2]]) for row in rows]
+    assert told.read_text().splitlines() == [" ".join([*row[5:7], row[2]]) for row in rows]
 
 
 @pytest.mark.parametrize("addr", ["127.0.0.1", "::1"])

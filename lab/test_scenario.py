@@ -268,12 +268,15 @@ def test_parts_of_an_experiment(tmp_path: Path) -> None:
 # 5 packets are 6 ms on the wire: slowdown 2 in 24 ms
 def run(delays: list[float], more: str = "", drops: int = 3) -> str:
     """Flows of 5, 50 and 500 packets in turn, one for each response in ms (0: failed)."""
-    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    lines = ["id,start_us,bytes,response_us,status,sender,receiver,again"]
     for i, delay in enumerate(delays):
         shown = f"{delay * 1000:.0f},ok" if delay else "0,timeout"
-        lines.append(f"{i},0,{1448 * [5, 50, 500][i % 3]},{shown},{5000 + i % 2},{2000 + i}")
+        lines.append(
+            f"{i},0,{1448 * [5, 50, 500][i % 3]},{shown},{5000 + i % 2},{2000 + i},{int(i == 1)}"
+        )
     lines.append(f"#end flows {len(delays)} failed {delays.count(0)}")
-    stats = [{"handle": "1:", "drops": 9}, {"handle": "10:", "drops": drops, "records_peak": 7}]
+    mine = {"handle": "10:", "packets": 97, "drops": drops, "records_peak": 7}
+    stats = [{"handle": "1:", "drops": 9}, mine]
     return "\n".join([*lines, ""]) + more + json.dumps(stats) + "\n"
 
 
@@ -312,6 +315,11 @@ def test_report(tmp_path: Path) -> None:
     assert las["kbit/s >100"] == pytest.approx(500 * 1448 * 8 / 606)
     assert (las["excess"], rows["base", "cake", 1]["excess"]) == pytest.approx((0.5 / 3, 1 / 3))
     assert (las["drops"], las["failed"], las["flows"], las["records"]) == (3, 0, 3, 7)
+    # The second flow has sent something again, of 50 packets
+    lossy = [las[f"flows with loss %{size}"] for size in ("", " <=8", " 21-100", " >100")]
+    assert lossy == [pytest.approx(100 / 3), 0, 100, 0]
+    assert las["of them <=40 packets %"] == 0 and las["CDF@50"] == 1
+    assert las["loss %"] == pytest.approx(3)
     assert las["call loss %"] == 25 and las["call max ms"] == 2
     assert las["call jitter ms"] == pytest.approx((2 + 1) / 2)
     assert las["bulk Mbit/s"] == pytest.approx(2) and las["bulk Jain"] == pytest.approx(1)
