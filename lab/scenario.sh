@@ -15,6 +15,7 @@
 #   SOCKET_MEMORY  the most that a socket may have, bytes
 #   ISN            "FIRST-LAST": sender's ports with run2c_isn
 #   WATCH          1: tell which flows sift has sampled
+#   QUEUES         options of queues, which tells how long those of the qdisc's classes are
 #   FLOWGEN, BULK  options of flowgen and bulk; without any they are not there
 #   CBR            flows of cbr
 #   AFTER          seconds until flowgen begins
@@ -23,8 +24,9 @@
 #   snd0 <---------------------> rtr0   rtr1 <---> rcv
 #   with LINKS: prio, a netem for each sender
 #
-# What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, a line
-# "long SENDER-PORT RECEIVER-PORT" for each flow that was sampled, then a line of JSON from tc.
+# What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, the
+# queues, a line "long SENDER-PORT RECEIVER-PORT" for each flow that was sampled, then a line of JSON
+# from tc.
 set -euf
 
 here=${0%/*}
@@ -88,6 +90,10 @@ speaker=${speaker:-${FLOWGEN:+flowgen}}
 speaker=${speaker:-bulk}
 # shellcheck disable=SC2086 # options, flows
 {
+	if [ -n "${QUEUES-}" ]; then
+		"$here/queues" --netns rtr --dev rtr1 --out /run/queues $QUEUES &
+		queues_pid=$!
+	fi
 	if [ -n "${BULK-}" ]; then
 		generate bulk --addr 10.0.1.1 --out /run/bulk $BULK &
 		bulk_pid=$!
@@ -108,6 +114,10 @@ fi
 if [ -n "${CBR-}" ]; then
 	wait "$cbr_pid"
 	cat /run/cbr >&3
+fi
+if [ -n "${QUEUES-}" ]; then
+	wait "$queues_pid"
+	cat /run/queues >&3
 fi
 
 if [ -n "${ISN-}" ] && [ "$(cat $isn/missed)" != 0 ]; then

@@ -11,18 +11,30 @@ more. Two bands of 100 packets beside a FIFO of 200, a sampling probability of 0
     rates    DropTail, a fifth of the flows through 5 Mbit/s (turtles), the others through
              495 Mbit/s (cheetahs): figures 17 and 18
     slow     DropTail, ten links of 3 Mbit/s: figure 19
+    queues   DropTail: figure 13, and how long the high queue is at a load of 1.2
     quick    tail with 3,000 flows at a load of 0.9, for the tests
 
 Short are the flows of which no packet was sampled by plain sift. The FIFO's times of them are those
 of the same flows. Delay is from connect() to the last byte, in the article without the handshake.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
+from analysis import (
+    COLOURS,
+    DataError,
+    Run,
+    format_rows,
+    new_figure,
+    parse_run,
+    save,
+    split_intervals,
+)
+from metrics import Rows, points
 from runner import SCRIPT, Job
 
 # As ns-2 had RED before October 2004: 5 and 15 packets, 0.1, 1/512. In the kernel's terms: with
@@ -36,13 +48,19 @@ FIFO = {
     "red": "red limit 200000 min 5000 max 30000 avpkt 1000 burst 9 probability 0.083"
     " bandwidth 100mbit",
     "tail": "pfifo limit 200",
+    # A FIFO, too, and one whose queue can be seen
+    "queues": "sift probability 0 packets slow 0 limit 200 high 200 low 200 buffer 0",
 }
 QDISCS = {"fifo": "", "sift": PLAIN, "sift-gbw": f"{PLAIN} guarantee 10"}
 LOADS = (0.6, 0.7, 0.9, 1.2, 1.5)
 FLOWS = 30000
+MEAN = 9.3  # packets, of the sizes
+INTERVAL, SEEN, SHOWN = 0.1, 200, 50  # seconds of figure 13: how often, how long, how much is drawn
+QUEUES = f"--flows 2 --interval {INTERVAL} --duration {SEEN}"
 MODULES = "veth sch_htb sch_netem sch_prio sch_red cls_u32".split()
 FIFO_NAME = "fifo"
-MTU = 1000
+MTU, ETHERNET = 1000, 14
+BANDS = ("high", "low")
 ROUTE = f"advmss {MTU - 40} initcwnd 1 rto_min 1s window {20 * (MTU - 40)}"
 
 
@@ -55,6 +73,11 @@ class Case:
     loads: tuple[float, ...] = LOADS
     flows: int = FLOWS
     state: tuple[int, int] | None = None  # Table 1: sampled flows, average and most
+    queues: bool = False  # are seen each INTERVAL
+
+    @property
+    def fifo(self) -> str:
+        return FIFO["red" if self.red else "queues" if self.queues else "tail"]
 
 
 FAST = "100mbit/4.2"
@@ -74,6 +97,7 @@ CASES = {
         state=(755, 1314),
     ),
     "slow": Case("ten slow links", ("3mbit/4.2",) * 10, ("all",) * 10, state=(806, 1510)),
+    "queues": Case("DropTail, queues", (FAST,), ("all",), loads=(0.9, 1.2), queues=True),
     "quick": Case("DropTail, few flows", (FAST,), ("all",), loads=(0.9,), flows=3000),
 }
 
@@ -89,7 +113,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
         case = CASES[label]
         for load in case.loads:
             for name in names(case, qdiscs):
-                words = qdiscs[name] or FIFO["red" if case.red else "tail"]
+                words = qdiscs[name] or case.fifo
                 if case.red and name != FIFO_NAME:
                     words += f" red both {RED}"
                 flows = f"--mtu {MTU} --size bp(1,1e8,1.1) --flows {case.flows}"
@@ -98,8 +122,10 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
                 args = [f"QDISC={words}", "RTT_MS=0", f"LINKS={' '.join(case.places)}"]
                 args += ["TCP=ns2", f"ROUTE={ROUTE}", f"FLOWGEN={flows}"]
                 args += ["WATCH=1"] if words.startswith("sift") else []
+                args += [f"QUEUES={QUEUES}"] if case.queues else []
                 job = f"{label}-{load}-{name}"
-                result.append(Job(job, SCRIPT, args, 1 / load, modules=MODULES))
+                weight = case.flows * MEAN * MTU * 8 / 1e6 / load
+                result.append(Job(job, SCRIPT, args, weight, modules=MODULES))
     return sorted(result, key=lambda job: -job.weight)
 
 
@@ -107,6 +133,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
 class Measured:
     run: Run
     long: np.ndarray  # of each flow whether it was sampled
+    queues: np.ndarray | None = None  # packets, the high one and the low one
 
     @property
     def peak(self) -> int | None:
@@ -115,12 +142,16 @@ class Measured:
 
 
 def measured(job: str, text: str) -> Measured:
+    queues = None
+    if re.search("^queues ", text, re.MULTILINE):
+        size, _, text = split_intervals(job, text, "queues")
+        queues = size / (MTU + ETHERNET)
     lines = text.splitlines()
     found = {tuple(map(int, line.split()[1:])) for line in lines if line.startswith("long ")}
     run = parse_run(job, "\n".join(line for line in lines if not line.startswith("long ")))
     if len({tuple(ports) for ports in run.ports}) < len(run.ports):
         raise DataError(f"{job}: flows of the same ports cannot be told apart")
-    return Measured(run, np.array([tuple(ports) in found for ports in run.ports]))
+    return Measured(run, np.array([tuple(ports) in found for ports in run.ports]), queues)
 
 
 def mean(run: Run, chosen: np.ndarray) -> float:
@@ -137,6 +168,31 @@ def delays(case: Case, runs: dict[str, Measured]) -> Iterator[tuple[str, str, st
             kinds = {"short": inside & ~long, "long": inside & long, "all": inside}
             for kind, chosen in kinds.items():
                 yield group, kind, name, mean(each.run, chosen), int(chosen.sum())
+
+
+def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int) -> Rows:
+    """Of each run: mean delays in ms by group and kind, and how many flows are sampled at most."""
+    result: Rows = {}
+    for label in cases:
+        case = CASES[label]
+        for load in case.loads:
+            runs = {
+                name: measured(f"{label}-{load}-{name}", data[f"{label}-{load}-{name}"])
+                for name in names(case, qdiscs)
+            }
+            for name, each in runs.items():
+                values = {"failed": each.run.failed, "drops": each.run.drops}
+                values |= {} if each.peak is None else {"sampled": each.peak}
+                for i in range(2 if each.queues is not None else 0):
+                    size = each.queues[:, i]
+                    values[f"{BANDS[i]}, most"] = size.max()
+                    part = size[: round(SHOWN / INTERVAL)]
+                    values |= points(BANDS[i], np.arange(part.size) * INTERVAL, part)
+                result[f"{label} {load:g}", name, seed] = values
+            for group, kind, name, delay, number in delays(case, runs):
+                more = {f"{group} {kind} ms": delay, f"{group} {kind} flows": number}
+                result[f"{label} {load:g}", name, seed] |= more
+    return result
 
 
 def goals(label: str, load: float, found: dict[tuple[str, str, str], float], peak: int) -> list:
@@ -213,10 +269,10 @@ def picture(
     axes = np.atleast_2d(axes)
     for i, (label, group, _) in enumerate(rows):
         for j, kind in enumerate(("short", "long", "all")):
-            for colour, (name, points) in zip(
+            for colour, (name, values) in zip(
                 COLOURS, lines[label, group, kind].items(), strict=False
             ):
-                axes[i, j].semilogy(*zip(*points, strict=True), "o-", color=colour, label=name)
+                axes[i, j].semilogy(*zip(*values, strict=True), "o-", color=colour, label=name)
             axes[i, j].set_title(f"{CASES[label].title}, {group}: {kind}", fontsize=8)
     axes[0, 0].legend(fontsize=7)
     figure.supxlabel("load")
