@@ -55,16 +55,25 @@ struct sf_flow {
 			u64	attained;	/* bytes served or waiting */
 			u64	finish;
 		};
-		struct {
-			u32	samples;
-			u32	backlog;	/* bytes it has in its band */
-			u32	level;		/* bytes in its bucket */
-			bool	fast;
+		struct {		/* flow_recent.h */
+			u32	backlog;	/* bytes */
 			bool	closing;
+			bool	fast;
+			u16	wraps;		/* of last */
+			union {
+				struct {
+					u32	samples;
+					u32	level;	/* bytes in its bucket */
+				};
+				struct {		/* sequence numbers */
+					u32	first;
+					u32	last;
+				};
+			};
 		};
 	};
 	u32	seen;		/* jiffies when it last had a packet */
-	u32	queue;		/* 0: it has no packets; in sift how many */
+	u32	queue;		/* 0: it has no packets; flow_recent.h: how many */
 };
 
 /* Links by the numbers of queues */

@@ -31,7 +31,7 @@ struct sf_option {
 	.min = least, .max = most,					\
 	.refusal = what __stringify(least) " to " __stringify(most) unit
 
-#define SF_FLOWS(what, least, most)					\
+#define SF_POWER(what, least, most)					\
 	.power = true, .min = least, .max = most,			\
 	.refusal = what " must be a power of two, " __stringify(least) " to " \
 		   __stringify(most)

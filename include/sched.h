@@ -47,7 +47,8 @@ struct sf_skb_cb {
 	u64	rank;			/* for the kind */
 	u32	arrival;
 	u32	truesize;		/* as it was counted in sf_sched.memory */
-};
+	u32	flow;			/* flow_recent.h: its record, or SF_NO_FLOW */
+} __packed __aligned(4);
 
 static_assert(sizeof(struct sf_skb_cb) <= QDISC_CB_PRIV_LEN);
 
@@ -117,12 +118,23 @@ static __always_inline u8 sf_find(struct sf_sched *s, const struct sk_buff *skb,
 	return flags;
 }
 
-/* Append @skb to @queue, and count it there and everywhere. */
-static __always_inline void sf_append(struct Qdisc *sch, struct sf_queue *queue,
-				      struct sk_buff *skb)
+/* Count @skb, which comes to @queue, there and everywhere. */
+static __always_inline void sf_count_in(struct Qdisc *sch, struct sf_queue *queue,
+					const struct sk_buff *skb)
 {
 	struct sf_sched *s = qdisc_priv(sch);
 
+	queue->qlen++;
+	queue->backlog += qdisc_pkt_len(skb);
+	s->held++;
+	sf_count(s->memory, sf_cb(skb)->truesize);
+	sf_count(sch->q.qlen, 1);
+	qdisc_qstats_backlog_inc(sch, skb);
+}
+
+/* Link @skb to the end of @queue. */
+static __always_inline void sf_link_skb(struct sf_queue *queue, struct sk_buff *skb)
+{
 	skb->next = NULL;
 	if (!queue->qlen) {
 		skb->prev = NULL;
@@ -132,14 +144,17 @@ static __always_inline void sf_append(struct Qdisc *sch, struct sf_queue *queue,
 		queue->tail->next = skb;
 	}
 	queue->tail = skb;
-	queue->qlen++;
-	queue->backlog += qdisc_pkt_len(skb);
-	s->held++;
-	sf_count(s->memory, sf_cb(skb)->truesize);
-	sf_count(sch->q.qlen, 1);
-	qdisc_qstats_backlog_inc(sch, skb);
 }
 
+/* The same, and count it. */
+static __always_inline void sf_append(struct Qdisc *sch, struct sf_queue *queue,
+				      struct sk_buff *skb)
+{
+	sf_link_skb(queue, skb);
+	sf_count_in(sch, queue, skb);
+}
+
+/* The opposite, but for queue->qlen */
 static __always_inline void sf_uncount(struct Qdisc *sch, struct sf_queue *queue,
 				       const struct sk_buff *skb)
 {

@@ -474,7 +474,7 @@ static const struct sf_option las_options[] = {
 			 TC_LAS_MEMORY_MAX, " bytes")
 	}, {
 		SF_OPTION(LAS, las, FLOWS, all.flows),
-		SF_FLOWS("las: flows", TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX),
+		SF_POWER("las: flows", TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX),
 		SF_FIXED("las: flows")
 	}, {
 		SF_OPTION(LAS, las, IDLE, all.idle),

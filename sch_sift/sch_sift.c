@@ -16,16 +16,15 @@
  *		      +-----------------+-----------------------+--> [high]   | last
  *							     first ^
  *
- * Only sampled flows have a record (flow_table.h): a flow that is not leaves no trace.
- * A record goes when its flow ends (FIN, RST, or the SYN of the next), is silent for
- * `idle`, or when another flow needs it, but never while the flow has packets in the
- * low band. As long as it has, what comes joins them, whatever else has changed. So no
- * flow is reordered: what is in the high band leaves before what came later and is in
- * the low one. Only `guarantee` may let a flow's first low packets pass by its last high
- * ones.
+ * Only sampled flows have a record (flow_recent.h): a flow that is not leaves no trace.
+ * As long as a flow has packets in the low band, its record stays and what comes joins
+ * them, whatever else has changed. So no flow is reordered: what is in the high band
+ * leaves before what came later and is in the low one. Only `guarantee` may let a flow's
+ * first low packets pass by its last high ones.
  *
  * Both bands share one buffer. When it is full the low band loses its last packet, if
- * it has any, since its flows are the ones that fill it. The same goes when more waits
+ * it has any, since its flows are the ones that fill it, and if it has more than what it
+ * is guaranteed; if not, the high one loses its last. The same goes when more waits
  * than the link sends in `buffer` (link_rate.h). `high` and `low` bound each band by
  * itself, and with `red` a band drops before it is full, or marks.
  *
@@ -50,8 +49,10 @@
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include <net/red.h>
+#include "bands.h"
 #include "compat.h"
 #include "filter.h"
+#include "flow_recent.h"
 #include "link_rate.h"
 #include "sched.h"
 #include "sift_sample.h"
@@ -95,25 +96,21 @@ struct sift_options {
 };
 
 struct sift_band {
-	struct sf_queue	queue;
+	struct sf_band	all;
 	struct red_vars	red;
 	u32		limit;		/* packets */
-	u64		bytes;		/* sent */
-	u32		packets;
-	u32		drops;
 	u32		early;
 	u32		marked;
 };
 
-enum { SIFT_HIGH, SIFT_LOW, SIFT_BANDS };
-
 struct sift_sched {
 	struct sf_sched	s;
-	struct sift_band band[SIFT_BANDS];
+	struct sift_band band[SF_BANDS];
+	struct sf_guarantee guarantee;
+	struct sf_recent recent;
 	struct sift_sampler sampler;
 	struct red_parms red;
 	struct sf_link_rate link;
-	u64		credit;		/* of the low band: bytes * percent */
 	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
 	struct tcf_proto __rcu *filter_list;
 	struct tcf_block *block;
@@ -122,58 +119,12 @@ struct sift_sched {
 	u64		drop_band;
 	u64		drop_buffer;
 	u64		samples;
-	u32		records_peak;
-	u32		flows_queued;
 };
 
 static_assert(SIFT_ONE == TC_SIFT_ONE);
 static_assert(SF_CLASS_1 == (u32)TC_SIFT_CLASS_HIGH);
 static_assert(SF_CLASS_2 == (u32)TC_SIFT_CLASS_LOW);
 static_assert(SF_CLASS_FLOWS == (u32)TC_SIFT_CLASS_FLOWS);
-
-/* Forget a flow that has no packets in the low band. */
-static void sift_forget(struct sift_sched *q, struct sf_flow *f)
-{
-	struct sf_table *t = &q->s.table;
-	u32 i = f - t->flows;
-
-	t->tags[i / SF_WAYS] &= ~sf_tag_at(0xff, i % SF_WAYS);
-	sf_count(t->used, -1);
-}
-
-/*
- * A record for the flow of a sample: one that is unused, or else of the flows without
- * packets the one that has been silent for longest.
- */
-static noinline struct sf_flow *sift_record(struct sift_sched *q, u32 hash)
-{
-	struct sf_table *t = &q->s.table;
-	u32 set = sf_table_set(t, hash), now = jiffies, way = SF_WAYS, i;
-	struct sf_flow *f = &t->flows[set * SF_WAYS];
-	u64 unused = sf_tags_match(t->tags[set], 0);
-	u32 silent, longest = 0;
-
-	if (unused) {
-		way = __ffs64(unused) / 8;
-		sf_count(t->used, 1);
-	}
-	for (i = 0; i < SF_WAYS && !unused; i++) {
-		silent = now - f[i].seen;
-		if (f[i].queue || (way < SF_WAYS && silent <= longest))
-			continue;
-		longest = silent;
-		way = i;
-	}
-	if (way == SF_WAYS) {
-		sf_count(q->s.overflow, 1);
-		return NULL;
-	}
-	if (!unused && longest <= t->idle)
-		sf_count(t->evictions, 1);
-	if (t->used > q->records_peak)
-		WRITE_ONCE(q->records_peak, t->used);
-	return sf_table_assign(t, &q->s.key, hash, way, now);
-}
 
 /* How fast is the flow, now that @len bytes more have come? */
 static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
@@ -201,15 +152,14 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	u32 len = qdisc_pkt_len(skb), samples;
 	struct sf_flow *f;
 
-	/* It was forgotten when its last packet made room for the segment before. */
-	if (to->flow && to->flow->closing && !to->flow->queue)
+	if (to->flow && sf_recent_gone(to->flow))
 		to->flow = NULL;
 	f = to->flow;
 	samples = sift_samples(&q->sampler, q->opt.bytes ? len : sf_gso_count(skb));
 	if (unlikely(samples)) {
 		sf_count(q->samples, samples);
 		if (!f)
-			f = sift_record(q, to->hash);
+			f = sf_recent_assign(&q->s, &q->recent, to->hash);
 		if (f) {
 			/* What ended is not what is sampled now. */
 			if (f->closing) {
@@ -223,11 +173,11 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 		to->flow = f;
 	}
 	if (!f)
-		return SIFT_HIGH;
+		return SF_HIGH;
 	sift_rate(q, f, len);
 	if (f->queue || (f->samples >= q->opt.samples && f->fast))
-		return SIFT_LOW;
-	return SIFT_HIGH;
+		return SF_LOW;
+	return SF_HIGH;
 }
 
 /* Whether RED lets a packet into a band; it may mark it instead of dropping it. */
@@ -237,7 +187,7 @@ static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
 	struct sift_sched *q = qdisc_priv(sch);
 	struct red_vars *red = &band->red;
 
-	red->qavg = red_calc_qavg(&q->red, red, band->queue.qlen);
+	red->qavg = red_calc_qavg(&q->red, red, band->all.queue.qlen);
 	if (red_is_idling(red))
 		red_end_of_idle_period(red);
 	if (red_action(&q->red, red, red->qavg) == RED_DONT_MARK)
@@ -249,7 +199,7 @@ static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
 	}
 	sf_count(band->early, 1);
 	/* The band stays empty, so it goes on being idle. */
-	if (!band->queue.qlen)
+	if (!band->all.queue.qlen)
 		red_start_of_idle_period(red);
 	return false;
 }
@@ -268,15 +218,10 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 		return false;
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
-	cb->rank = SF_NO_FLOW;
-	if (i == SIFT_LOW && to->flow) {
-		cb->rank = to->flow - q->s.table.flows;
-		to->flow->backlog += qdisc_pkt_len(skb);
-		if (!to->flow->queue)
-			sf_count(q->flows_queued, 1);
-		WRITE_ONCE(to->flow->queue, to->flow->queue + 1);
-	}
-	sf_append(sch, &band->queue, skb);
+	cb->flow = SF_NO_FLOW;
+	if (i == SF_LOW && to->flow)
+		sf_recent_add(&q->s, &q->recent, to->flow, skb);
+	sf_append(sch, &band->all.queue, skb);
 	if (q->s.held == 1)
 		sf_link_forget(&q->link);
 	return true;
@@ -286,30 +231,19 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 static __always_inline void sift_left(struct sift_sched *q, struct sift_band *band,
 				      const struct sk_buff *skb)
 {
-	struct sf_flow *f;
-
-	if (!band->queue.qlen && q->opt.red)
+	if (!band->all.queue.qlen && q->opt.red)
 		red_start_of_idle_period(&band->red);
-	if (sf_cb(skb)->rank == SF_NO_FLOW)
-		return;
-	f = &q->s.table.flows[sf_cb(skb)->rank];
-	f->backlog -= qdisc_pkt_len(skb);
-	WRITE_ONCE(f->queue, f->queue - 1);
-	if (f->queue)
-		return;
-	sf_count(q->flows_queued, -1);
-	if (f->closing)
-		sift_forget(q, f);
+	sf_recent_del(&q->s, &q->recent, skb);
 }
 
 static bool sift_over_band(const struct sift_sched *q, u32 i)
 {
-	return q->band[i].queue.qlen > q->band[i].limit;
+	return q->band[i].all.queue.qlen > q->band[i].limit;
 }
 
 static bool sift_over_bands(const struct sift_sched *q)
 {
-	return sift_over_band(q, SIFT_LOW) || sift_over_band(q, SIFT_HIGH);
+	return sift_over_band(q, SF_LOW) || sift_over_band(q, SF_HIGH);
 }
 
 static bool sift_over(struct Qdisc *sch, unsigned int gone)
@@ -329,14 +263,15 @@ static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
 	/* The bands first: nothing goes for a packet that cannot stay. */
 	if (sift_over_bands(q)) {
 		sf_count(q->drop_band, 1);
-		i = sift_over_band(q, SIFT_LOW) ? SIFT_LOW : SIFT_HIGH;
+		i = sift_over_band(q, SF_LOW) ? SF_LOW : SF_HIGH;
 	} else {
 		if (!sf_count_drop(&q->s))
 			sf_count(q->drop_buffer, 1);
-		i = q->band[SIFT_LOW].queue.qlen ? SIFT_LOW : SIFT_HIGH;
+		i = sf_bands_victim(&q->guarantee, &q->band[SF_HIGH].all.queue,
+				    &q->band[SF_LOW].all.queue);
 	}
-	sf_count(q->band[i].drops, 1);
-	skb = sf_take_last(sch, &q->band[i].queue);
+	sf_count(q->band[i].all.drops, 1);
+	skb = sf_take_last(sch, &q->band[i].all.queue);
 	sift_left(q, &q->band[i], skb);
 	return skb;
 }
@@ -346,22 +281,6 @@ static const struct sf_kind sift_kind = {
 	.take_victim	= sift_take_victim,
 	.over		= sift_over,
 };
-
-/* A packet that comes to a known flow may begin another, though of the same ports. */
-static bool sift_is_over(const struct sift_sched *q, const struct sf_flow *f, u8 flags)
-{
-	return flags & SF_TCP_SYN || (u32)jiffies - f->seen > q->s.table.idle;
-}
-
-/* The flow has ended. Forget it, unless it has packets: then when they have left. */
-static bool sift_close(struct sift_sched *q, struct sf_flow *f)
-{
-	f->closing = true;
-	if (f->queue)
-		return false;
-	sift_forget(q, f);
-	return true;
-}
 
 static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
@@ -380,44 +299,16 @@ static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	flags = sf_flow_key_read(skb, &q->s.key);
 	to.hash = sf_flow_key_hash(&q->s.key, &q->s.table.secret);
-	f = sf_table_find(&q->s.table, &q->s.key, to.hash);
-	if (f && sift_is_over(q, f, flags) && sift_close(q, f))
-		f = NULL;
-	to.flow = f;
+	to.flow = sf_recent_find(&q->s, to.hash, flags);
 	ret = sf_enqueue(skb, sch, &to, to_free, &sift_kind);
 	/* If only the segment of a bundle with the FIN was dropped, the flow begins anew. */
 	if (flags & (SF_TCP_FIN | SF_TCP_RST) && ret != NET_XMIT_DROP) {
 		/* It may have been sampled or forgotten meanwhile. */
 		f = sf_table_find(&q->s.table, &q->s.key, to.hash);
 		if (f)
-			sift_close(q, f);
+			sf_recent_close(&q->s.table, f);
 	}
 	return ret;
-}
-
-/* The band that is served next; one has packets. */
-static __always_inline u32 sift_first(struct sift_sched *q)
-{
-	const struct sf_queue *high = &q->band[SIFT_HIGH].queue;
-	const struct sf_queue *low = &q->band[SIFT_LOW].queue;
-	u32 share = q->opt.guarantee;
-	u64 price;
-
-	if (!low->qlen) {
-		q->credit = 0;
-		return SIFT_HIGH;
-	}
-	if (!high->qlen)
-		return SIFT_LOW;
-	if (!share)
-		return SIFT_HIGH;
-	price = (u64)qdisc_pkt_len(low->head) * (100 - share);
-	if (q->credit >= price) {
-		q->credit -= price;
-		return SIFT_LOW;
-	}
-	q->credit += (u64)qdisc_pkt_len(high->head) * share;
-	return SIFT_HIGH;
 }
 
 static struct sk_buff *sift_dequeue(struct Qdisc *sch)
@@ -428,12 +319,12 @@ static struct sk_buff *sift_dequeue(struct Qdisc *sch)
 
 	if (!q->s.held)
 		return NULL;
-	band = &q->band[sift_first(q)];
-	skb = sf_take_first(sch, &band->queue);
+	band = &q->band[sf_bands_next(&q->guarantee, &q->band[SF_HIGH].all.queue,
+				      &q->band[SF_LOW].all.queue)];
+	skb = sf_take_first(sch, &band->all.queue);
 	sift_left(q, band, skb);
 	sf_link_sent(&q->link, qdisc_pkt_len(skb));
-	sf_count(band->packets, 1);
-	sf_count(band->bytes, qdisc_pkt_len(skb));
+	sf_band_sent(&band->all, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -444,15 +335,15 @@ static void sift_reset(struct Qdisc *sch)
 	struct sift_band *band;
 	struct sk_buff *skb;
 
-	for (band = q->band; band < q->band + SIFT_BANDS; band++) {
-		while (band->queue.qlen) {
-			skb = sf_take_first(sch, &band->queue);
+	for (band = q->band; band < q->band + SF_BANDS; band++) {
+		while (band->all.queue.qlen) {
+			skb = sf_take_first(sch, &band->all.queue);
 			sift_left(q, band, skb);
 			rtnl_kfree_skbs(skb, skb);
 		}
 		red_restart(&band->red);
 	}
-	q->credit = 0;
+	q->guarantee.credit = 0;
 	sf_link_forget(&q->link);
 	sf_table_clear(&q->s.table);
 }
@@ -471,7 +362,7 @@ static const struct sf_option sift_options[] = {
 			 TC_SIFT_MEMORY_MAX, " bytes")
 	}, {
 		SF_OPTION(SIFT, sift, FLOWS, all.flows),
-		SF_FLOWS("sift: flows", TC_SIFT_FLOWS_MIN, TC_SIFT_FLOWS_MAX),
+		SF_POWER("sift: flows", TC_SIFT_FLOWS_MIN, TC_SIFT_FLOWS_MAX),
 		SF_FIXED("sift: flows")
 	}, {
 		SF_OPTION(SIFT, sift, IDLE, all.idle),
@@ -605,10 +496,10 @@ static void sift_set_red(struct sift_sched *q, const struct sift_options *opt)
 	stab[RED_STAB_SIZE - 1] = 31;
 	red_set_parms(&q->red, opt->red_min, opt->red_max, opt->red_weight, 0, log,
 		      stab, max_t(u32, max_p, 1));
-	for (i = 0; i < SIFT_BANDS; i++) {
+	for (i = 0; i < SF_BANDS; i++) {
 		red_set_vars(&q->band[i].red);
 		red_end_of_idle_period(&q->band[i].red);
-		if (!q->band[i].queue.qlen)
+		if (!q->band[i].all.queue.qlen)
 			red_start_of_idle_period(&q->band[i].red);
 	}
 }
@@ -618,8 +509,9 @@ static void sift_apply_options(struct sift_sched *q, struct sift_options *opt,
 {
 	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), &q->opt, opt);
 	sf_set_options(&q->s, &opt->all);
-	q->band[SIFT_HIGH].limit = opt->high ?: U32_MAX;
-	q->band[SIFT_LOW].limit = opt->low ?: U32_MAX;
+	q->band[SF_HIGH].limit = opt->high ?: U32_MAX;
+	q->band[SF_LOW].limit = opt->low ?: U32_MAX;
+	q->guarantee.percent = opt->guarantee;
 	q->link.buffer = msecs_to_jiffies(opt->buffer);
 	q->link.least = SIFT_ROOM_MIN;
 	sf_link_forget(&q->link);
@@ -707,11 +599,11 @@ static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
 static struct tc_sift_band sift_dump_band(const struct sift_band *band)
 {
 	return (struct tc_sift_band) {
-		.bytes		= band->bytes,
-		.packets	= band->packets,
-		.backlog	= band->queue.backlog,
-		.qlen		= band->queue.qlen,
-		.drops		= band->drops,
+		.bytes		= band->all.bytes,
+		.packets	= band->all.packets,
+		.backlog	= band->all.queue.backlog,
+		.qlen		= band->all.queue.qlen,
+		.drops		= band->all.drops,
 		.early		= band->early,
 		.marked		= band->marked,
 	};
@@ -733,15 +625,15 @@ static int sift_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.overflow	= READ_ONCE(q->s.overflow),
 		.gso_split	= READ_ONCE(q->s.gso_split),
 		.records	= READ_ONCE(q->s.table.used),
-		.records_peak	= READ_ONCE(q->records_peak),
-		.flows_queued	= READ_ONCE(q->flows_queued),
+		.records_peak	= READ_ONCE(q->recent.peak),
+		.flows_queued	= READ_ONCE(q->recent.queued),
 		.memory_peak	= READ_ONCE(q->s.memory_peak),
 		.room		= sf_link_room(&q->link),
 	};
 
 	sch_tree_lock(sch);
-	st.high = sift_dump_band(&q->band[SIFT_HIGH]);
-	st.low = sift_dump_band(&q->band[SIFT_LOW]);
+	st.high = sift_dump_band(&q->band[SF_HIGH]);
+	st.low = sift_dump_band(&q->band[SF_LOW]);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
@@ -763,10 +655,7 @@ static int sift_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 	struct gnet_stats_queue qs = {};
 
 	sch_tree_lock(sch);
-	if (f->queue) {
-		qs.qlen = f->queue;
-		qs.backlog = f->backlog;
-	}
+	sf_recent_backlog(f, &qs);
 	st.samples = f->samples;
 	sch_tree_unlock(sch);
 	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)

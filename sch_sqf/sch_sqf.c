@@ -418,7 +418,7 @@ static const struct sf_option sqf_options[] = {
 			 TC_SQF_MEMORY_MAX, " bytes")
 	}, {
 		SF_OPTION(SQF, sqf, FLOWS, all.flows),
-		SF_FLOWS("sqf: flows", TC_SQF_FLOWS_MIN, TC_SQF_FLOWS_MAX),
+		SF_POWER("sqf: flows", TC_SQF_FLOWS_MIN, TC_SQF_FLOWS_MAX),
 		SF_FIXED("sqf: flows")
 	}, {
 		SF_OPTION(SQF, sqf, IDLE, all.idle),

@@ -76,3 +76,40 @@ class BaseModel(ABC):
         self.park(count - len(self.parked))
         out, self.parked = self.parked[:count], self.parked[count:]
         return [packet.ident for packet in out]
+
+
+HIGH, LOW = 0, 1
+
+
+class BandsModel(BaseModel):
+    """Of kinds with two bands, of which the low one is guaranteed a part, in percent."""
+
+    def __init__(self, limit: int, memory_limit: int, guarantee: int) -> None:
+        super().__init__(limit, memory_limit)
+        self.bands: list[list[Any]] = [[], []]
+        self.guarantee = guarantee
+        self.credit = 0
+
+    @property
+    def waiting(self) -> list[Any]:
+        return self.bands[HIGH] + self.bands[LOW]
+
+    def _next_band(self) -> int:
+        """The one that is served next"""
+        high, low = self.bands
+        if not low:
+            self.credit = 0
+            return HIGH
+        if not high:
+            return LOW
+        price = low[0].length * (100 - self.guarantee)
+        if self.guarantee and self.credit >= price:
+            self.credit -= price
+            return LOW
+        self.credit += high[0].length * self.guarantee
+        return HIGH
+
+    def _full_band(self) -> int:
+        """The one that loses a packet of the buffer that both share"""
+        high, low = (sum(packet.length for packet in band) for band in self.bands)
+        return LOW if low * (100 - self.guarantee) > high * self.guarantee else HIGH

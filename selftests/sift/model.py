@@ -8,7 +8,7 @@ nor `slow`, and no RED. Records are unlimited.
 from dataclasses import dataclass
 from typing import Any
 
-from lib.model import BaseModel, BasePacket
+from lib.model import HIGH, LOW, BandsModel, BasePacket
 
 WORD = (1 << 64) - 1
 ONE = 1_000_000_000  # a probability of 1
@@ -16,7 +16,6 @@ PACKET = 1500  # bytes that are sampled as a packet is
 SAMPLES_MAX = 16  # of one packet
 WARM_UP = 10
 POWERS = 48
-HIGH, LOW = 0, 1
 
 
 class Tausworthe:
@@ -96,7 +95,7 @@ class Flow:
     closing: bool = False
 
 
-class Model(BaseModel):
+class Model(BandsModel):
     def __init__(
         self,
         limit: int,
@@ -110,21 +109,15 @@ class Model(BaseModel):
         high: int = 0,
         low: int = 0,
     ) -> None:
-        super().__init__(limit, memory_limit)
+        super().__init__(limit, memory_limit, guarantee)
         self.probability, self.every, self.bytes = probability, every, bytes
-        self.needed, self.guarantee = samples, guarantee
+        self.needed = samples
         self.most = [high, low]
         self.sampler = Sampler(seed, probability, every, PACKET if bytes else 1)
-        self.bands: list[list[Packet]] = [[], []]
-        self.credit = 0
         self.flows: dict[Any, Flow] = {}
         self.pinned: set[int] = set()  # packets in the low band that a filter has sent there
         self.drop_band = 0
         self.sampled = self.began = 0
-
-    @property
-    def waiting(self) -> list[Packet]:
-        return self.bands[HIGH] + self.bands[LOW]
 
     @property
     def drops(self) -> int:
@@ -171,7 +164,7 @@ class Model(BaseModel):
             band = LOW if self._over_band(LOW) else HIGH
         else:
             self._count_drop()
-            band = LOW if self.bands[LOW] else HIGH
+            band = self._full_band()
         gone = self.bands[band].pop()
         self._forget_ended()
         return gone
@@ -202,18 +195,7 @@ class Model(BaseModel):
         return left > 0
 
     def _serve(self) -> Packet:
-        high, low = self.bands
-        band = HIGH
-        if not low:
-            self.credit = 0
-        elif not high:
-            band = LOW
-        elif self.guarantee and self.credit >= low[0].length * (100 - self.guarantee):
-            self.credit -= low[0].length * (100 - self.guarantee)
-            band = LOW
-        elif self.guarantee:
-            self.credit += high[0].length * self.guarantee
-        packet = self.bands[band].pop(0)
+        packet = self.bands[self._next_band()].pop(0)
         self._forget_ended()
         return packet
 

@@ -196,39 +196,6 @@ def test_unsampled_leave_no_trace(gate: Callable[..., Gate]) -> None:
     assert (shown["records"], shown["flows_sampled"], shown["memory"]) == (0, 0, 0)
 
 
-def test_guarantee(gate: Callable[..., Gate]) -> None:
-    """The low band's share in bytes is what was asked for, whatever the sizes."""
-    d0 = gate("probability 0 limit 3000")
-    for share in (10, 35, 80):
-        d0.change(f"guarantee {share}")
-        for ident in range(800):
-            d0.send(A.frame(1500, ident), 0x100002)
-            d0.send(A.frame(500 if ident % 2 else 900, 1000 + ident), 0x100001)
-        out = d0.release(400)
-        low = sum(len(frame) for frame in out if len(frame) == 1500)
-        assert abs(low / sum(map(len, out)) - share / 100) < 1500 * 1.5 / sum(map(len, out))
-        d0.release()
-
-
-def test_no_guarantee(gate: Callable[..., Gate]) -> None:
-    d0 = gate("probability 0")
-    for ident in range(100):
-        d0.send(A.frame(1500, ident), 0x100002)
-        d0.send(A.frame(500, 100 + ident), 0x100001)
-    assert d0.order() == [*range(100, 200), *range(100)]
-
-
-def test_guarantee_costs_nothing_when_alone(gate: Callable[..., Gate]) -> None:
-    """What the low band had while the high one was empty is not taken from its share."""
-    d0 = gate("probability 0 guarantee 50")
-    for ident in range(10):
-        d0.send(A.frame(1000, ident), 0x100002)
-    assert d0.order(6) == list(range(6))
-    for ident in range(10, 20):
-        d0.send(A.frame(1000, ident), 0x100001)
-    assert d0.order(6) == [10, 6, 11, 7, 12, 8]
-
-
 def test_slow(gate: Callable[..., Gate]) -> None:
     """A flow goes low once it has filled its bucket, and high again after four seconds."""
     d0 = gate("every 1 slow 80kbit")

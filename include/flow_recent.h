@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * For kinds in which not every packet belongs to a record (flow_table.h), and packets of
+ * a record wait in queues that are not its own. sf_flow.queue says how many do.
+ *
+ * A record goes when its flow ends (RST, the SYN of the next, or FIN), when the flow has
+ * been silent for longer than the idle time, or when another flow wants it and no other
+ * of its set has been silent for longer. But it never goes while packets wait: then it
+ * is closing, and goes with the last of them.
+ */
+#ifndef _SF_FLOW_RECENT_H
+#define _SF_FLOW_RECENT_H
+
+#include "sched.h"
+
+/* What a dump reads */
+struct sf_recent {
+	u32	peak;		/* the most records that were used */
+	u32	queued;		/* flows with packets */
+};
+
+/* Forget a flow that has no packets. */
+static inline void sf_recent_forget(struct sf_table *t, const struct sf_flow *f)
+{
+	u32 i = f - t->flows;
+
+	t->tags[i / SF_WAYS] &= ~sf_tag_at(0xff, i % SF_WAYS);
+	sf_count(t->used, -1);
+}
+
+/*
+ * sf_recent_assign - a record for the flow of sf_sched.key that has none; @hash is of it
+ *
+ * Return: the record, or NULL if all that it may have hold packets.
+ */
+static noinline struct sf_flow *sf_recent_assign(struct sf_sched *s, struct sf_recent *r,
+						 u32 hash)
+{
+	struct sf_table *t = &s->table;
+	u32 set = sf_table_set(t, hash), now = jiffies, way = SF_WAYS, i;
+	struct sf_flow *f = &t->flows[set * SF_WAYS];
+	u64 unused = sf_tags_match(t->tags[set], 0);
+	u32 silent, longest = 0;
+
+	if (unused) {
+		way = __ffs64(unused) / 8;
+		sf_count(t->used, 1);
+	}
+	for (i = 0; i < SF_WAYS && !unused; i++) {
+		silent = now - f[i].seen;
+		if (f[i].queue || (way < SF_WAYS && silent <= longest))
+			continue;
+		longest = silent;
+		way = i;
+	}
+	if (way == SF_WAYS) {
+		sf_count(s->overflow, 1);
+		return NULL;
+	}
+	if (!unused && longest <= t->idle)
+		sf_count(t->evictions, 1);
+	if (t->used > r->peak)
+		WRITE_ONCE(r->peak, t->used);
+	return sf_table_assign(t, &s->key, hash, way, now);
+}
+
+/* The flow has ended. Forget it, unless it has packets: then when they have left. */
+static inline bool sf_recent_close(struct sf_table *t, struct sf_flow *f)
+{
+	f->closing = true;
+	if (f->queue)
+		return false;
+	sf_recent_forget(t, f);
+	return true;
+}
+
+/**
+ * sf_recent_find - the record of the flow of sf_sched.key
+ * @s: the qdisc
+ * @hash: of the key
+ * @flags: of the TCP segment that has come, or 0
+ *
+ * A packet that comes to a known flow may begin another, though of the same ports.
+ *
+ * Return: the record, which may be closing, or NULL.
+ */
+static __always_inline struct sf_flow *sf_recent_find(struct sf_sched *s, u32 hash,
+						      u8 flags)
+{
+	struct sf_flow *f = sf_table_find(&s->table, &s->key, hash);
+
+	if (f && (flags & SF_TCP_SYN || (u32)jiffies - f->seen > s->table.idle) &&
+	    sf_recent_close(&s->table, f))
+		return NULL;
+	return f;
+}
+
+/*
+ * Is @f, which the segment before belonged to, forgotten? It is if its last packet had
+ * to make room for that segment.
+ */
+static inline bool sf_recent_gone(const struct sf_flow *f)
+{
+	return f->closing && !f->queue;
+}
+
+/* A packet of @f waits: count it, and say in the packet whose it is. */
+static __always_inline void sf_recent_add(struct sf_sched *s, struct sf_recent *r,
+					  struct sf_flow *f, struct sk_buff *skb)
+{
+	sf_cb(skb)->flow = f - s->table.flows;
+	f->backlog += qdisc_pkt_len(skb);
+	if (!f->queue)
+		sf_count(r->queued, 1);
+	WRITE_ONCE(f->queue, f->queue + 1);
+}
+
+/* A packet has left, for whatever reason. */
+static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *r,
+					  const struct sk_buff *skb)
+{
+	struct sf_flow *f;
+
+	if (sf_cb(skb)->flow == SF_NO_FLOW)
+		return;
+	f = &s->table.flows[sf_cb(skb)->flow];
+	f->backlog -= qdisc_pkt_len(skb);
+	WRITE_ONCE(f->queue, f->queue - 1);
+	if (f->queue)
+		return;
+	sf_count(r->queued, -1);
+	if (f->closing)
+		sf_recent_forget(&s->table, f);
+}
+
+/* What waits of the flow of class @cl, for a dump; under sch_tree_lock() */
+static inline void sf_recent_backlog(const struct sf_flow *f, struct gnet_stats_queue *qs)
+{
+	if (f->queue) {
+		qs->qlen = f->queue;
+		qs->backlog = f->backlog;
+	}
+}
+
+#endif
