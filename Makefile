@@ -26,7 +26,7 @@ one	= $(or $(firstword $(KERNEL)),6.1)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
 tested	= $(or $(KERNEL),$(each) debug)
 
-KINDS	:= las sift sqf
+KINDS	:= las run2c sift sqf
 MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
 # Debian's "make kernelrelease" does not say what uname -r will
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \

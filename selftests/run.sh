@@ -48,7 +48,7 @@ case $(uname -r) in
 # Where all takes long: tdc asks for nothing that the others do not do.
 *-debug) scripts="churn refused tcp" ;;
 esac
-for kind in las sift sqf; do
+for kind in las run2c sift sqf; do
 	for script in $scripts; do
 		tap "./kinds/$script.sh" "$kind"
 	done
@@ -61,7 +61,8 @@ number() { # WORD in pytest's last line
 echo "== packet-exact tests"
 [ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
 PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
-	-p no:cacheprovider --import-mode=importlib kinds las sift sqf 2>&1 | tee "$log"
+	-p no:cacheprovider --import-mode=importlib kinds las run2c sift sqf \
+	2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
 tell pytest '/^\(FAILED\|ERROR\) /p'

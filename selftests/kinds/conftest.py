@@ -11,11 +11,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import las.lib  # noqa: E402
 import lib.fixtures  # noqa: E402
+import run2c.lib  # noqa: E402
 import sift.lib  # noqa: E402
 import sqf.lib  # noqa: E402
 from lib.fixtures import *  # noqa: E402, F403
 
-PAIRS = {"las": las.lib.Pair, "sift": sift.lib.LongPair, "sqf": sqf.lib.Pair}
+PAIRS = {
+    "las": las.lib.Pair,
+    "run2c": run2c.lib.LongPair,
+    "sift": sift.lib.LongPair,
+    "sqf": sqf.lib.Pair,
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

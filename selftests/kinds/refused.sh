@@ -80,6 +80,25 @@ of_las() {
 		'las: log: "0.3333" is not a number with at most three decimals' log 0.3333
 }
 
+of_run2c() {
+	check "threshold" refused \
+		"run2c: threshold must be a power of two, 1024 to 1073741824" threshold 512b
+	check "threshold, no power" refused \
+		"run2c: threshold must be a power of two, 1024 to 1073741824" threshold 3000b
+	check "span" refused "run2c: span must be a power of two, 4096 to 2147483648" span 2kb
+	check "span, too much" refused "run2c: span must be a power of two, 4096 to 2147483648" \
+		span 2147483649b
+	check "threshold and span" refused "run2c: threshold must be less than span" \
+		threshold 64kb span 64kb
+	check "threshold alone" refused "run2c: threshold must be less than span" threshold 4Mb
+	check "span alone" refused "run2c: threshold must be less than span" span 16kb
+	check "guarantee" refused "run2c: guarantee must be 0 to 99 percent" guarantee 100
+	check "guarantee and order" refused \
+		"run2c: guarantee is for two bands, not with order" order guarantee 5
+	check "other" refused 'run2c: other: "middle" is not high or low' other middle
+	check "buffer" refused "run2c: buffer must be 0 or 10 to 60000 ms" buffer 9ms
+}
+
 of_sift() {
 	check "probability" refused "sift: probability must be 0 to 1" probability 1.000000001
 	check "too many decimals" refused \

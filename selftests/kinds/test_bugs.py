@@ -133,7 +133,7 @@ def test_class_is_not_put_to_sleep(device: Device, kind: str, parent: str) -> No
         run(f"tc qdisc add dev d0 parent 2:{minor} handle {minor}0: {kind} limit 1")
     send = Sender(device)
     for step in range(400):
-        each = flow(rng.randrange(12))
+        each = flow(rng.randrange(12), seq=1000 * step)
         send(each, rng.randint(each.shortest, 1514), 0x20000 + rng.choice([1, 1, 2]))
         if step % 40 == 39:
             run(f"tc qdisc change dev d0 parent 2:1 {kind} limit {rng.randint(1, 3)}")
@@ -167,6 +167,13 @@ EXTREMES = {
         "limit 1000000 memory_limit 2147483647b idle 86400s fair 2147483647b"
         " forgive 2147483647bps forgive_share 100% buffer 60s log 4",
     ],
+    "run2c": [
+        "limit 1 memory_limit 4096b flows 8 idle 1ms threshold 1024b span 4096b guarantee 99"
+        " other low buffer 10ms",
+        "limit 1000000 memory_limit 2147483647b idle 86400s threshold 1073741824b"
+        " span 2147483648b order buffer 60s",
+        "no_learn threshold 1024b span 2147483648b order other low buffer 0",
+    ],
     "sift": [
         "limit 1 memory_limit 4096b flows 8 idle 1ms probability 1 high 1 low 1 red both red_min 1"
         " red_max 2 red_weight 1 red_bandwidth 8kbit slow 1kbps guarantee 99 buffer 10ms",
@@ -188,7 +195,8 @@ def test_extreme_values(device: Device, kind: str) -> None:
         tbf_above(kind, options)
         send = Sender(device)
         for number in range(200):
-            send(flow(number % 30), 1500, 0x100002 if number % 5 == 0 else 0)
+            each = flow(number % 30, seq=number << 24)
+            send(each, 1500, 0x100002 if number % 5 == 0 else 0)
         drops = show_at("1:1")["drops"]
         assert len(drained(device, ["1:1"])) == send.sent - drops
         for number in range(20):  # and again, after a pause in which the link was measured

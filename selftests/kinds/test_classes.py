@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from lib.command import refused
-from lib.gate import Gate, classes, flow
+from lib.gate import RECORDS, Gate, classes, tcp_flow
 
-A, B = flow(4), flow(9)
-# What makes all flows known
-LISTED = {"sift": "every 1"}
+A, B = tcp_flow(2), tcp_flow(5)
 
 
 @pytest.fixture
 def gate(gate: Callable[..., Gate], kind: str) -> Callable[..., Gate]:
-    return lambda options: gate(f"{options} {LISTED.get(kind, '')}")
+    return lambda options: gate(f"{options} {RECORDS.get(kind, '')}")
 
 
 def test_queues_are_listed(gate: Callable[..., Gate]) -> None:
@@ -62,7 +60,7 @@ def test_classes_cannot_be_made(gate: Callable[..., Gate], kind: str) -> None:
 def test_flows_without_a_number_are_not_listed(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 131072 limit 4000 idle 86400s")
     for number in range(400):
-        d0.send(flow(number).frame(100, number))
+        d0.send(tcp_flow(number).frame(100, number))
     listed = classes(d0)
     assert 50 < len(listed) < 200  # a quarter of 400, by a keyed hash
     assert all(0x8000 <= minor <= 0xFFFF for minor in listed)
@@ -72,5 +70,5 @@ def test_flows_without_a_number_are_not_listed(gate: Callable[..., Gate]) -> Non
 def test_overflow_is_not_listed(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 8 idle 86400s")
     for number in range(10):
-        d0.send(flow(number).frame(100, number))
+        d0.send(tcp_flow(number).frame(100, number))
     assert len(classes(d0)) == 8

@@ -19,6 +19,20 @@ DEFAULTS = {
         "split_gso": True,
         "buffer_ms": 500,
     },
+    "run2c": {
+        "threshold": 16384,
+        "span": 4 << 20,
+        "learn": True,
+        "order": False,
+        "other": "high",
+        "guarantee_percent": 0,
+        "limit": 10000,
+        "buffer_ms": 30,
+        "memory_limit": 32 << 20,
+        "flows": 4096,
+        "idle_ms": 60000,
+        "split_gso": True,
+    },
     "sift": {
         "probability": 0.3,
         "every": 0,
@@ -57,6 +71,7 @@ DEFAULTS = {
 # What the gate's qdisc has else, see BASES
 PLAIN = {
     "las": {"fair": 0, "forgive": 0, "forgive_share_percent": 0, "buffer_ms": 0},
+    "run2c": {"learn": False, "buffer_ms": 0},
     "sift": {"probability": 0.01, "bytes": False, "slow": 0, "seed": 1, "buffer_ms": 0},
     "sqf": {},
 }
@@ -96,6 +111,23 @@ PRINTED_TOO = {
             "log": 4,
         },
         "forgive 1mbit log 3.999": {"forgive": 125000, "log": 3.999},
+    },
+    "run2c": {
+        "threshold 1kb span 4kb learn guarantee 99% buffer 10ms": {
+            "threshold": 1024,
+            "span": 4096,
+            "learn": True,
+            "guarantee_percent": 99,
+            "buffer_ms": 10,
+        },
+        "threshold 1073741824b span 2147483648b order other low buffer 60s": {
+            "threshold": 1 << 30,
+            "span": 1 << 31,
+            "order": True,
+            "other": "low",
+            "buffer_ms": 60000,
+        },
+        "threshold 32kb no_learn no_order other high": {"threshold": 32768},
     },
     "sift": {
         "probability 0.000000001 samples 65535 bytes slow 1kbps guarantee 99%": {
@@ -144,6 +176,18 @@ CHANGES = {
         ("buffer 2s", {"buffer_ms": 2000}),
         ("plain", PLAIN["las"]),
         ("log 2", {"log": 2}),
+    ],
+    "run2c": [
+        ("threshold 64kb", {"threshold": 65536}),
+        ("span 128kb", {"span": 131072}),
+        ("threshold 128kb span 256kb", {"threshold": 131072, "span": 262144}),
+        ("learn", {"learn": True}),
+        ("guarantee 10", {"guarantee_percent": 10}),
+        ("order guarantee 0", {"order": True, "guarantee_percent": 0}),
+        ("other low", {"other": "low"}),
+        ("buffer 2s", {"buffer_ms": 2000}),
+        ("no_learn", {"learn": False}),
+        ("no_order other high", {"order": False, "other": "high"}),
     ],
     "sift": [
         ("every 10", {"every": 10}),

@@ -59,7 +59,7 @@ def test_under(gate: Callable[..., Gate], kind: str, parent: str) -> None:
     for step in range(120):
         for _ in range(rng.randint(1, 6)):
             sent += 1
-            each = flow(rng.randrange(10))
+            each = flow(rng.randrange(10), seq=5000 * step)
             accepted += d0.send(each.frame(rng.randint(each.shortest, 1514), sent))
         d0.state()
         if step in (40, 80):

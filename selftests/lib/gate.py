@@ -23,7 +23,13 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet as ScapyPacket
 
 # What a kind is without the additions to what was published
-BASES = {"las": "las plain", "sift": "sift seed 1 probability 0.01 packets slow 0 buffer 0"}
+BASES = {
+    "las": "las plain",
+    "run2c": "run2c no_learn buffer 0",
+    "sift": "sift seed 1 probability 0.01 packets slow 0 buffer 0",
+}
+# What gives each flow of TCP that has packets a record
+RECORDS = {"run2c": "learn order", "sift": "every 1"}
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 SOL_PACKET = 263
@@ -83,12 +89,19 @@ def _headers(version: int, tcp_flags: str | None) -> bytes:
 
 
 @cache
-def flow(number: int, tcp_flags: str = "A") -> Flow:
+def flow(number: int, tcp_flags: str = "A", seq: int = 0) -> Flow:
     """The flow of this number: IPv4 and IPv6, UDP and TCP by turns."""
     tcp = number // 2 % 2 == 1
     headers = bytearray(_headers(6 if number % 2 else 4, tcp_flags if tcp else None))
     struct.pack_into("!H", headers, 54 if number % 2 else 34, 1024 + number)
+    if tcp:
+        struct.pack_into("!I", headers, len(headers) - 16, seq)
     return Flow(f"flow {number}", bytes(headers), tcp and "S" in tcp_flags)
+
+
+def tcp_flow(number: int) -> Flow:
+    """The flow of this number among those of TCP: IPv4 and IPv6 by turns"""
+    return flow(2 + number // 2 * 4 + number % 2)
 
 
 def icmp(number: int) -> Flow:
@@ -277,6 +290,11 @@ class Gate(Device):
         return self.order()[0] == 2
 
 
+def size(word: str) -> int:
+    """Bytes, to 16: tc says 4Kb of what is so near to it."""
+    return int(word[:-2]) << 10 if word.endswith("Kb") else int(word.removesuffix("b"))
+
+
 def classes(d0: Gate) -> dict[int, dict[str, int]]:
     """The flows listed, by minor number. tc 6.1 prints classes as text in any case."""
     found: dict[int, dict[str, int]] = {}
@@ -287,10 +305,12 @@ def classes(d0: Gate) -> dict[int, dict[str, int]]:
             assert major == "10"
             current = found.setdefault(int(minor, 16), {})
         elif word == "backlog" and found:
-            current["backlog"] = int(words[i + 1].removesuffix("b"))
+            current["backlog"] = size(words[i + 1])
             current["qlen"] = int(words[i + 2].removesuffix("p"))
         elif word == "attained":
             current["attained"] = int(words[i + 1].removesuffix("b"))
         elif word == "samples" and found:
             current["samples"] = int(words[i + 1])
+        elif word == "rank" and found:
+            current["rank"] = int(words[i + 1].removesuffix("b"))
     return found

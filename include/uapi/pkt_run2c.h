@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Netlink interface of the run2c qdisc: shared by module, tc plugin and tests.
+ *
+ * All attributes are optional and nested under TCA_OPTIONS, which must carry
+ * NLA_F_NESTED. What a request leaves out keeps its value (on creation: its
+ * default). A request with one bad value changes nothing.
+ *
+ * Sections are those of Avrachenkov, Ayesta, Brown, Nyberg: Differentiation between
+ * short and long TCP flows, 2004.
+ */
+#ifndef _UAPI_PKT_RUN2C_H
+#define _UAPI_PKT_RUN2C_H
+
+#include <linux/types.h>
+
+/* Option ranges, both ends included */
+#define TC_RUN2C_LIMIT_MIN	1
+#define TC_RUN2C_LIMIT_MAX	1000000
+#define TC_RUN2C_MEMORY_MIN	4096
+#define TC_RUN2C_MEMORY_MAX	2147483647
+#define TC_RUN2C_FLOWS_MIN	8
+#define TC_RUN2C_FLOWS_MAX	1048576
+#define TC_RUN2C_IDLE_MIN	1
+#define TC_RUN2C_IDLE_MAX	86400000
+#define TC_RUN2C_THRESHOLD_MIN	1024
+#define TC_RUN2C_THRESHOLD_MAX	1073741824
+#define TC_RUN2C_SPAN_MIN	4096
+#define TC_RUN2C_SPAN_MAX	2147483648
+#define TC_RUN2C_GUARANTEE_MAX	99
+#define TC_RUN2C_BUFFER_MIN	10
+#define TC_RUN2C_BUFFER_MAX	60000
+
+/* Values of TCA_RUN2C_OTHER */
+#define TC_RUN2C_OTHER_HIGH	0
+#define TC_RUN2C_OTHER_LOW	1
+
+enum {
+	TCA_RUN2C_UNSPEC,
+	TCA_RUN2C_LIMIT,	/* u32, packets (skbs) in all */
+	TCA_RUN2C_MEMORY_LIMIT,	/* u32, bytes of skb truesize in all */
+	TCA_RUN2C_FLOWS,	/* u32, records of `learn`, a power of two;
+				 * fixed once the qdisc exists
+				 */
+	TCA_RUN2C_IDLE,		/* u32, ms; a flow silent for longer is
+				 * forgotten
+				 */
+	TCA_RUN2C_THRESHOLD,	/* u32, bytes, a power of two: segments of
+				 * lower rank are high; section III
+				 */
+	TCA_RUN2C_SPAN,		/* u32, bytes, a power of two: the distance of
+				 * the numbers that connections may begin with;
+				 * section III
+				 */
+	TCA_RUN2C_ORDER,	/* u32, 1: by rank, not in two bands (RuN);
+				 * section II-A
+				 */
+	TCA_RUN2C_LEARN,	/* u32, 1: remember the number that each
+				 * connection begins with
+				 */
+	TCA_RUN2C_OTHER,	/* u32, TC_RUN2C_OTHER_HIGH or _LOW: where
+				 * packets go that are not TCP
+				 */
+	TCA_RUN2C_GUARANTEE,	/* u32, percent of the bytes that are the low
+				 * band's while both have packets
+				 */
+	TCA_RUN2C_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet
+				 * one by one; 0: queue it whole
+				 */
+	TCA_RUN2C_BUFFER,	/* u32, ms: no more waits than the link sends
+				 * in this time, by its measured rate; 0: only
+				 * the limits
+				 */
+	__TCA_RUN2C_MAX
+};
+
+#define TCA_RUN2C_MAX	(__TCA_RUN2C_MAX - 1)
+
+/* Minors of classes: for tc filters, and flows that `learn` knows and that have packets */
+enum {
+	TC_RUN2C_CLASS_HIGH	= 1,
+	TC_RUN2C_CLASS_LOW	= 2,
+	TC_RUN2C_CLASS_FLOWS	= 0x8000,
+};
+
+enum {
+	TC_RUN2C_XSTATS_QDISC,
+	TC_RUN2C_XSTATS_FLOW,
+};
+
+struct tc_run2c_band {
+	__u64	bytes;		/* sent */
+	__u32	packets;
+	__u32	backlog;	/* bytes waiting */
+	__u32	qlen;		/* packets waiting */
+	__u32	drops;		/* packets, because of any limit */
+};
+
+/* TCA_STATS_APP of the qdisc. With TCA_RUN2C_ORDER all that waits is the low band's. */
+struct tc_run2c_xstats {
+	__u32	type;		/* TC_RUN2C_XSTATS_QDISC */
+	__u32	memory;		/* bytes of skb truesize queued now */
+	__u64	drop_limit;	/* packets dropped because of limit, also
+				 * when it was lowered
+				 */
+	__u64	drop_memory;	/* the same for memory_limit */
+	__u64	drop_buffer;	/* the same for buffer */
+	__u64	gso_split;	/* GSO packets that were split */
+	__u64	tcp;		/* packets that had a rank */
+	__u64	other;		/* packets that had none */
+	__u64	flows_learned;	/* times a flow was given a record */
+	__u64	evictions;	/* flows forgotten before idle had passed,
+				 * to make room for another
+				 */
+	__u64	overflow;	/* packets that found no room in the table */
+	__u32	records;	/* used */
+	__u32	records_peak;
+	__u32	flows_queued;	/* flows with a record and packets now */
+	__u32	memory_peak;
+	__u32	room;		/* bytes that may wait by buffer; 0: unknown */
+	__u32	unused;
+	struct tc_run2c_band high;
+	struct tc_run2c_band low;
+};
+
+/* TCA_STATS_APP of a flow's class */
+struct tc_run2c_flow_xstats {
+	__u32	type;		/* TC_RUN2C_XSTATS_FLOW */
+	__u32	unused;
+	__u64	rank;		/* bytes from its first to its last so far */
+};
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tc plugin of the run2c qdisc (RuN2C: the sequence number tells how far TCP has come) */
+
+#include "tc_glue.h"
+#include "../include/uapi/pkt_run2c.h"
+
+static const char * const run2c_others[] = {
+	[TC_RUN2C_OTHER_HIGH] = "high",
+	[TC_RUN2C_OTHER_LOW] = "low",
+	NULL
+};
+
+static const struct tc_opt run2c_opts[] = {
+	{ "threshold", "threshold", TC_UNIT_BYTES, TCA_RUN2C_THRESHOLD },
+	{ "span", "span", TC_UNIT_BYTES, TCA_RUN2C_SPAN },
+	{ "learn", "learn", TC_UNIT_WORD, TCA_RUN2C_LEARN, 1 },
+	{ "no_learn", "learn", TC_UNIT_WORD, TCA_RUN2C_LEARN, 0 },
+	{ "order", "order", TC_UNIT_WORD, TCA_RUN2C_ORDER, 1 },
+	{ "no_order", "order", TC_UNIT_WORD, TCA_RUN2C_ORDER, 0 },
+	{ "other", "other", TC_UNIT_NAME, TCA_RUN2C_OTHER, 0, run2c_others },
+	{ "guarantee", "guarantee_percent", TC_UNIT_PERCENT, TCA_RUN2C_GUARANTEE },
+	{ "limit", "limit", TC_UNIT_NONE, TCA_RUN2C_LIMIT },
+	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_RUN2C_BUFFER },
+	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_RUN2C_MEMORY_LIMIT },
+	{ "flows", "flows", TC_UNIT_NONE, TCA_RUN2C_FLOWS },
+	{ "idle", "idle_ms", TC_UNIT_MS, TCA_RUN2C_IDLE },
+	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_RUN2C_SPLIT_GSO, 1 },
+	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_RUN2C_SPLIT_GSO, 0 },
+	{}
+};
+
+/* A field of a band, named for it */
+#define RUN2C_BAND_STAT(band, type, field, line, suffix)		\
+	{ #band "_" #field, suffix, line,				\
+	  offsetof(struct tc_run2c_xstats, band) +			\
+	  offsetof(struct tc_run2c_band, field), sizeof(type) }
+
+static const struct tc_stat run2c_qdisc_stats[] = {
+	TC_STAT(tc_run2c_xstats, __u64, drop_limit, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, drop_memory, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, drop_buffer, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, gso_split, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, tcp, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, other, 1, ""),
+	TC_STAT(tc_run2c_xstats, __u64, flows_learned, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u32, flows_queued, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u32, records, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u32, records_peak, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u64, evictions, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u64, overflow, 2, ""),
+	TC_STAT(tc_run2c_xstats, __u32, memory, 3, "b"),
+	TC_STAT(tc_run2c_xstats, __u32, memory_peak, 3, "b"),
+	TC_STAT(tc_run2c_xstats, __u32, room, 3, "b"),
+	RUN2C_BAND_STAT(high, __u64, bytes, 4, "b"),
+	RUN2C_BAND_STAT(high, __u32, packets, 4, ""),
+	RUN2C_BAND_STAT(high, __u32, backlog, 4, "b"),
+	RUN2C_BAND_STAT(high, __u32, qlen, 4, ""),
+	RUN2C_BAND_STAT(high, __u32, drops, 4, ""),
+	RUN2C_BAND_STAT(low, __u64, bytes, 5, "b"),
+	RUN2C_BAND_STAT(low, __u32, packets, 5, ""),
+	RUN2C_BAND_STAT(low, __u32, backlog, 5, "b"),
+	RUN2C_BAND_STAT(low, __u32, qlen, 5, ""),
+	RUN2C_BAND_STAT(low, __u32, drops, 5, ""),
+	{}
+};
+
+static const struct tc_stat run2c_flow_stats[] = {
+	TC_STAT(tc_run2c_flow_xstats, __u64, rank, 1, "b"),
+	{}
+};
+
+static const struct tc_stat * const run2c_stats[] = {
+	[TC_RUN2C_XSTATS_QDISC] = run2c_qdisc_stats,
+	[TC_RUN2C_XSTATS_FLOW] = run2c_flow_stats,
+};
+
+static void run2c_explain(void)
+{
+	fprintf(stderr,
+		"Usage: ... run2c [ threshold BYTES ] [ span BYTES ] [ learn | no_learn ]\n"
+		"                 [ order | no_order ] [ other high | low ]\n"
+		"                 [ guarantee PERCENT ] [ limit PACKETS ] [ buffer TIME ]\n"
+		"                 [ memory_limit BYTES ] [ flows NUMBER ] [ idle TIME ]\n"
+		"                 [ split_gso | no_split_gso ]\n");
+}
+
+static int run2c_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
+			    struct nlmsghdr *n, const char *dev)
+{
+	(void)dev;
+	return tc_parse_opts(qu->id, run2c_opts, run2c_explain, argc, argv, n);
+}
+
+static int run2c_print_qopt(const struct qdisc_util *qu, FILE *f,
+			    struct rtattr *opt)
+{
+	(void)qu;
+	(void)f;
+	return tc_print_opts(run2c_opts, opt);
+}
+
+static int run2c_print_xstats(const struct qdisc_util *qu, FILE *f,
+			      struct rtattr *xstats)
+{
+	(void)qu;
+	(void)f;
+	return tc_print_stats(run2c_stats, sizeof(run2c_stats) / sizeof(*run2c_stats),
+			      xstats);
+}
+
+struct qdisc_util run2c_qdisc_util = {
+	.id = "run2c",
+	.parse_qopt = run2c_parse_qopt,
+	.print_qopt = run2c_print_qopt,
+	.print_xstats = run2c_print_xstats,
+};
