@@ -27,7 +27,7 @@ each	= $(or $(KERNEL),6.1 6.12 7.2)
 tested	= $(or $(KERNEL),$(each) debug)
 
 KINDS	:= las run2c sift sqf
-MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko)
+MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko) run2c_isn/run2c_isn.ko
 # Debian's "make kernelrelease" does not say what uname -r will
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h")

@@ -8,9 +8,11 @@
 #define _SF_COMPAT_H
 
 #include <linux/module.h>
+#include <linux/ptrace.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
+#include <net/secure_seq.h>
 
 /* Kernels without it ask for the module by its name, sch_KIND. */
 #ifndef MODULE_ALIAS_NET_SCH
@@ -51,5 +53,56 @@ static inline void sf_drop_overlimit(struct sk_buff *skb,
 #endif
 	__qdisc_drop(skb, to_free);
 }
+
+/*
+ * The kernel's functions that choose initial sequence numbers of TCP, as a probe sees
+ * them: SF_ISN_PORT is which argument is the local port. The first half of the result is
+ * the number, the second the offset of timestamps, which older kernels choose elsewhere.
+ */
+#ifdef SF_HAVE_SEQ_AND_TS_OFF
+#define SF_ISN_IPV4	"secure_tcp_seq_and_ts_off"
+#define SF_ISN_IPV6	"secure_tcpv6_seq_and_ts_off"
+#define SF_ISN_PORT	3
+#else
+#define SF_ISN_IPV4	"secure_tcp_seq"
+#define SF_ISN_IPV6	"secure_tcpv6_seq"
+#define SF_ISN_PORT	2
+#endif
+
+/* Not where arguments cannot be read, or the result is not in one register */
+#if defined(CONFIG_HAVE_FUNCTION_ARG_ACCESS_API) && defined(CONFIG_64BIT) && \
+	!defined(CONFIG_S390)
+#define SF_ISN_SUPPORTED	true
+
+/* As the function begins: the local port. The rest of its register may be anything. */
+static inline u16 sf_isn_port(struct pt_regs *regs)
+{
+	return ntohs((__force __be16)regs_get_kernel_argument(regs, SF_ISN_PORT));
+}
+
+/* As it returns: clear bits of the number. */
+static inline void sf_isn_clear(struct pt_regs *regs, u32 bits)
+{
+#ifdef SF_HAVE_SEQ_AND_TS_OFF
+	union tcp_seq_and_ts_off result = { .hash64 = regs_return_value(regs) };
+
+	result.seq &= ~bits;
+	regs_set_return_value(regs, result.hash64);
+#else
+	regs_set_return_value(regs, regs_return_value(regs) & ~(u64)bits);
+#endif
+}
+#else
+#define SF_ISN_SUPPORTED	false
+
+static inline u16 sf_isn_port(struct pt_regs *regs)
+{
+	return 0;
+}
+
+static inline void sf_isn_clear(struct pt_regs *regs, u32 bits)
+{
+}
+#endif
 
 #endif
