@@ -10,6 +10,7 @@ LAB = Path(__file__).resolve().parent
 sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
 import bench  # noqa: E402
 
+KINDS = ("las", "run2c", "sift", "sqf")
 MEMORY = "memory flows=0 bytes=2048\nmemory flows=1 bytes=3072\n"
 
 
@@ -54,11 +55,34 @@ def test_compare() -> None:
     assert not good and text.splitlines()[2].split() == "sqf, b 0.8000 0.8300 +3.7 DEARER".split()
 
 
+@pytest.mark.parametrize(
+    ("enqueue", "highest", "case", "reached"),
+    [
+        (250, 2999, "100 flows", True),
+        (260, 2999, "100 flows", False),
+        (250, 3000, "100 flows known", False),
+        # To split a packet is the work of many
+        (260, 3000, "GSO of 44 segments", True),
+    ],
+)
+def test_goals(enqueue: int, highest: int, case: str, reached: bool) -> None:
+    """At 0.3 of fq_codel, but for one case."""
+    fq_codel, _ = bench.parse("fq_codel", output(enqueue=9500))
+    run2c, _ = bench.parse("run2c", output(enqueue=2500))
+    run2c[case] = bench.Cost(enqueue, 50, highest, 60, 3)
+    text, good = bench.goals({"fq_codel": fq_codel, "run2c": run2c, "las": fq_codel})
+    assert good == reached and text.count("\n") == 1 and text.startswith("run2c: ")
+    assert text.endswith(": met\n") == reached
+    assert ("100 flows: 0.31" in text) == (enqueue == 260 and not reached)
+    assert bench.goals({"run2c": run2c}) == ("", True)
+
+
 def test_stored_ratios() -> None:
     """What is stored can be measured, and nothing of it is dear by itself."""
     stored = bench.read_ratios()
     assert {case for _, case in stored} <= {each.name for each in bench.CASES}
-    assert {qdisc for qdisc, _ in stored} == {"las", "sift", "sqf", "lqf", "sqf-fq"}
+    ours = {name for name, (words, _) in bench.QDISCS.items() if words.split()[0] in KINDS}
+    assert {qdisc for qdisc, _ in stored} == ours
     assert ("las", "100 flows") in stored and max(stored.values()) < 2
 
 

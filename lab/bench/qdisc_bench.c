@@ -17,12 +17,14 @@
  *
  * with any of these words, which may also stand alone:
  *
- *	flows=N		packets are of N flows, at random; half are TCP, half UDP
+ *	flows=N		packets are of N flows, at random; half are TCP, half UDP. TCP's
+ *			sequence numbers begin all over the space, and grow
  *	queued=N	packets that wait all the time: each that comes in is
  *			followed by one that goes out
  *	count=N		packets that are timed
  *	drop		none goes out: each that comes in makes one drop
  *	new		each is the SYN of a new flow
+ *	tcp		all flows are TCP
  *	known		skb->hash is known
  *	ipv6
  *	segs=N		each is a GSO packet of N segments; all go out before the
@@ -30,6 +32,7 @@
  */
 
 #include <linux/debugfs.h>
+#include <linux/hash.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -61,6 +64,7 @@ struct bench_case {
 	u32	segs;
 	bool	drop;
 	bool	new;
+	bool	tcp;
 	bool	known;
 	bool	ipv6;
 };
@@ -84,13 +88,14 @@ static struct bench_case bench_case;
 static struct bench_result bench_result;
 static struct rnd_state bench_random;
 static u32 bench_next;		/* flow, where each packet is of a new one */
+static u32 bench_bytes;		/* of all flows so far */
 static struct dentry *bench_file;
 
 static struct sk_buff *bench_skb(struct net_device *dev,
 				 const struct bench_case *c)
 {
 	u32 flow = c->new ? bench_next++ : prandom_u32_state(&bench_random) % c->flows;
-	bool tcp = c->new || c->segs > 1 || flow & 1;
+	bool tcp = c->new || c->tcp || c->segs > 1 || flow & 1;
 	u32 addr = flow / BENCH_PORTS, network_len, transport_len, len;
 	struct sk_buff *skb;
 	struct ipv6hdr *ip6;
@@ -137,6 +142,7 @@ static struct sk_buff *bench_skb(struct net_device *dev,
 		th = skb_put_zero(skb, sizeof(*th));
 		th->source = htons(BENCH_PORT + flow % BENCH_PORTS);
 		th->dest = htons(443);
+		th->seq = htonl(hash_32(flow, 32) + bench_bytes);
 		th->doff = sizeof(*th) / 4;
 		th->syn = c->new;
 		th->ack = !c->new;
@@ -149,6 +155,7 @@ static struct sk_buff *bench_skb(struct net_device *dev,
 		skb->csum_offset = offsetof(struct udphdr, check);
 	}
 	skb_put_zero(skb, len);
+	bench_bytes += len;
 
 	skb_push(skb, ETH_HLEN);
 	memset(skb->data, 0, ETH_HLEN);
@@ -263,6 +270,7 @@ static int bench_run(struct Qdisc *sch, const struct bench_case *c,
 
 	memset(r, 0, sizeof(*r));
 	prandom_seed_state(&bench_random, 1);
+	bench_bytes = 0;
 	for (i = 0; i < 16; i++) {
 		bench_time_enqueue(bench_noop_enqueue, NULL, sch, &to_free,
 				   &cycles);
@@ -296,7 +304,7 @@ static int bench_run(struct Qdisc *sch, const struct bench_case *c,
 
 enum {
 	BENCH_DEV, BENCH_FLOWS, BENCH_QUEUED, BENCH_COUNT, BENCH_SEGS,
-	BENCH_DROP, BENCH_NEW, BENCH_KNOWN, BENCH_IPV6, BENCH_WHAT
+	BENCH_DROP, BENCH_NEW, BENCH_TCP, BENCH_KNOWN, BENCH_IPV6, BENCH_WHAT
 };
 
 static const match_table_t bench_words = {
@@ -307,6 +315,7 @@ static const match_table_t bench_words = {
 	{ BENCH_SEGS, "segs=%u" },
 	{ BENCH_DROP, "drop" },
 	{ BENCH_NEW, "new" },
+	{ BENCH_TCP, "tcp" },
 	{ BENCH_KNOWN, "known" },
 	{ BENCH_IPV6, "ipv6" },
 	{ BENCH_WHAT, NULL }
@@ -347,6 +356,9 @@ static int bench_parse(char *text, struct bench_case *c)
 			break;
 		case BENCH_NEW:
 			c->new = true;
+			break;
+		case BENCH_TCP:
+			c->tcp = true;
 			break;
 		case BENCH_KNOWN:
 			c->known = true;
