@@ -9,6 +9,8 @@ import sys
 import bulk_tcp
 import las_log
 import old_flows
+import run2c_curve
+import run2c_figures
 import sift_curve
 import sift_figures
 import sqf_figures
@@ -27,7 +29,9 @@ EXPERIMENTS = {
     "sqf-table4": sqf_tables.table4,
     "sqf-figures": sqf_figures,
     "sift": sift_figures,
-    "sift-curve": sift_curve,
+    "sift-curve": sift_curve.curve,
+    "run2c": run2c_figures,
+    "run2c-curve": run2c_curve.curve,
 }
 
 

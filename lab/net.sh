@@ -69,6 +69,28 @@ net_up() {
 	tc -n rtr qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
 }
 
+# access_links "RATE/RTT-IN-MS ...": before the bottleneck, a link of each sender's own, of
+# that rate and round trip. What is sent from port 5000 + N takes the N-th (access_link),
+# and what nobody has claimed shares the first band.
+access_links() {
+	local n=0 place
+
+	tc -n snd qdisc replace dev snd0 root handle 1: prio bands 16 \
+		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	for place in $1; do
+		tc -n snd qdisc add dev snd0 parent "1:$(printf %x $((n + 2)))" netem \
+			rate "${place%/*}" delay "${place#*/}ms" limit 100000
+		access_link $((5000 + n)) $n
+		n=$((n + 1))
+	done
+}
+
+# access_link PORT N: what is sent from there takes the N-th, of 0 and more
+access_link() {
+	tc -n snd filter add dev snd0 parent 1: protocol ip u32 \
+		match ip sport "$1" 0xffff flowid "1:$(printf %x $(($2 + 2)))"
+}
+
 # old_tcp NS: TCP as it was in 2004; an initial window of 1 and retransmission after 1 s
 # and more are matters of the route
 old_tcp() {

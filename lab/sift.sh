@@ -29,24 +29,9 @@ shift 4
 # shellcheck source=/dev/null
 . "$here/net.sh"
 
-# Band N + 2 is for port 5000 + N; what else there is shares the first.
-delays() {
-	local n=1 place
-
-	tc -n snd qdisc replace dev snd0 root handle 1: prio bands 16 \
-		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
-	for place in $places; do
-		n=$((n + 1))
-		tc -n snd qdisc add dev snd0 parent "1:$(printf %x $n)" netem \
-			rate "${place%/*}" delay "${place#*/}ms" limit 100000
-		tc -n snd filter add dev snd0 parent 1: protocol ip u32 \
-			match ip sport $((5000 + n - 2)) 0xffff flowid "1:$(printf %x $n)"
-	done
-}
-
 exec 3>/dev/ttyS1
 net_up
-delays
+access_links "$places"
 for ns in snd rcv; do
 	[ "$tcp" != ns2 ] || old_tcp "$ns"
 done

@@ -12,6 +12,9 @@ sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
 import bulk_tcp  # noqa: E402
 import las_log  # noqa: E402
 import old_flows  # noqa: E402
+import run2c_curve  # noqa: E402
+import run2c_figures  # noqa: E402
+import sift_curve  # noqa: E402
 import sift_figures  # noqa: E402
 import sqf_figures  # noqa: E402
 import sqf_tables  # noqa: E402
@@ -257,3 +260,172 @@ def test_groups_of_sift(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert ["x", "a", "short", "0.9", "1", "300.0", "30.0", "10.00", "7", "-", "0"] in rows
     assert ["x", "a", "long", "0.9", "1", "500.0", "50.0", "10.00"] in rows
     assert ["x", "b", "all", "0.9", "4", "100.0", "10.0", "10.00"] in rows
+
+
+def downloads_run(delays: list[float], drops: int = 3) -> str:
+    """A flow of 5, 50 and 500 packets in turn for each response in ms."""
+    sizes = [5, 50, 500]
+    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    for i, delay in enumerate(delays):
+        lines.append(f"{i},0,{1448 * sizes[i % 3]},{delay * 1000:.0f},ok,5000,{2000 + i}")
+    lines.append(f"#end flows {len(delays)} failed 0")
+    more = '"kind": "run2c", "records_peak": 7'
+    return "\n".join([*lines, f'[{{"handle": "10:", "drops": {drops}, {more}}}]', ""])
+
+
+# 6, 60 and 600 ms on the wire and 6 ms of round trip: slowdowns of 1
+ALONE = [12, 66, 606]
+
+
+@pytest.mark.parametrize(("delays", "reached"), [([18, 66, 606], True), ([19, 66, 606], False)])
+def test_curve(delays: list[float], reached: bool, tmp_path: Path) -> None:
+    """Under cake the first takes twice as long, which is an excess of 1/3."""
+    curve = run2c_curve.curve
+    data = {job.name: downloads_run(ALONE) for job in curve.jobs(curve.QDISCS, ["default"], 1)}
+    assert list(data) == ["floor", "fq_codel", "cake", "default-0", "las"]
+    data |= {"cake": downloads_run([24, 66, 606]), "default-0": downloads_run(delays, 5)}
+    text, ok = curve.report(data, curve.QDISCS, ["default"], tmp_path)
+    assert ok == reached and ("NOT MET" in text) != reached and "picture" not in text
+    row = next(line.split() for line in text.splitlines() if line.startswith("run2c "))
+    if reached:
+        assert row == "run2c 0.167 0.500 18.0 0.750 66 606 7 5".split()
+
+
+def test_curve_without_a_goal(tmp_path: Path) -> None:
+    curve = sift_curve.curve
+    jobs = curve.jobs(curve.QDISCS, ["samples", "default"], 1)
+    assert "sift probability 0.6 samples 2" in [job.args[0] for job in jobs]
+    data = {job.name: downloads_run(ALONE) for job in jobs} | {"cake": downloads_run([24, 66, 606])}
+    text, ok = curve.report(data, curve.QDISCS, ["samples", "default"], tmp_path)
+    assert ok and "met" not in text.lower() and (tmp_path / "curve.png").stat().st_size > 5000
+
+
+def test_commands_of_run2c() -> None:
+    """What is adapted, and to what."""
+    jobs = {
+        job.name: job
+        for job in run2c_figures.jobs(run2c_figures.QDISCS, list(run2c_figures.CASES), 3)
+    }
+    assert len(jobs) == 4 * 5 * 2 + 2 * 2 + 3
+    adapted = {name: job.args[3] for name, job in jobs.items() if job.args[3] != "-"}
+    assert adapted["mixed-run2c"] == adapted["mixed-today-run2c"] == "5000-5004"
+    assert adapted["s1-d2-run2c"] == adapted["quick-run2c"] == "5000-7049"
+    assert all(name.endswith("-run2c") for name in adapted) and len(adapted) == 4 * 2 + 2 + 1
+    assert all(("run2c_isn" in job.modules) == (name in adapted) for name, job in jobs.items())
+    today = {name for name, job in jobs.items() if job.args[1] == "linux"}
+    assert today == {name for name in jobs if "-today-" in name}
+    assert jobs["s2-d2-las"].args[2] == " ".join(["2mbit/60"] * 10)
+    assert jobs["s2-d2-las"].args[4].startswith("--flows 50 --duration 200 ")
+    assert jobs["s2-d1-las"].args[4] == "-"
+
+
+def run2c_run(flows: list[tuple[float, float]], persistent: list[int] | None = None) -> str:
+    """Flows of so many packets and ms, begun 1 s after each other; kbit/s of others."""
+    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    for i, (size, delay) in enumerate(flows):
+        shown = f"{delay * 1000:.0f},ok" if delay else "0,timeout"
+        lines.append(f"{i},{i}000000,{1448 * size},{shown},{5000 + i % 10},{2000 + i}")
+    lines.append(f"#end flows {len(flows)} failed {sum(not delay for _, delay in flows)}")
+    text = "\n".join([*lines, ""])
+    if persistent:
+        row = np.array(persistent)[None, :] * 125 * 10
+        text += intervals("bulk", row, 10) + intervals("sent", row, 10)
+    return text + STATS
+
+
+SLOW = [(5, 1000.0), (20, 3000.0), (21, 9000.0)]
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "flows", "unmet"),
+    [
+        ("s1-d1", "run2c", [(5, 30), (20, 60), (21, 9000)], []),  # a mean of 45 against 2000
+        ("s1-d1", "run", [(5, 100), (20, 60), (21, 9)], ["max"]),
+        ("s1-d1", "run2c-learn", [(5, 350), (20, 60), (21, 9)], ["mean", "max"]),
+        ("s2-d1", "run2c", [(5, 1000), (20, 3000)], []),  # without a goal
+        ("s1-d1-today", "run2c", [(5, 1000), (20, 3000)], []),
+        ("quick", "run2c", [(5, 375), (20, 375)], []),
+        ("quick", "run2c", [(5, 190), (20, 376)], ["max"]),
+    ],
+)
+def test_gain_of_run2c(
+    label: str, name: str, flows: list[tuple[float, float]], unmet: list[str], tmp_path: Path
+) -> None:
+    data = {f"{label}-droptail": run2c_run(SLOW), f"{label}-{name}": run2c_run(flows)}
+    qdiscs = {each: run2c_figures.QDISCS[each] for each in ("droptail", name)}
+    text, reached = run2c_figures.report(data, qdiscs, [label], tmp_path)
+    found = [line for line in text.splitlines() if line.endswith("NOT MET")]
+    assert reached == (not unmet) and len(found) == len(unmet)
+    assert all(f": {of} of at most 20" in line for of, line in zip(unmet, found, strict=True))
+
+
+# Ten senders, of whom the second five are not adapted
+@pytest.mark.parametrize(
+    ("delay", "unmet"), [(1250, []), (1251, ["others"])], ids=["at most", "more"]
+)
+def test_mixed_senders(delay: float, unmet: list[str], tmp_path: Path) -> None:
+    data = {
+        "mixed-droptail": run2c_run([(5, 1000)] * 10),
+        "mixed-run2c": run2c_run([(5, 20)] * 5 + [(5, delay)] * 5),
+    }
+    text, reached = run2c_figures.report(data, run2c_figures.QDISCS, ["mixed"], tmp_path)
+    found = [line.split()[2] for line in text.splitlines() if line.endswith("NOT MET")]
+    assert reached == (not unmet) and [word.strip(":") for word in found] == unmet
+    rows = [line.split() for line in text.splitlines()]
+    row = next(row for row in rows if row[:3] == ["mixed", "run2c", "adapted"])
+    assert row[3:] == "5 0.0 1 20.0 20 20.0 20 - - - - 0 3".split()
+
+
+@pytest.mark.parametrize(
+    ("run", "run2c", "unmet"),
+    [
+        ([1000, 1010], [900, 1100], []),
+        ([1000, 1011], [900, 1100], ["run"]),
+        ([1000, 1000], [899, 1100], ["run2c"]),
+    ],
+)
+def test_persistent_flows_of_run2c(
+    run: list[int], run2c: list[int], unmet: list[str], tmp_path: Path
+) -> None:
+    rates = {"droptail": [1100, 900], "run": run, "run2c": run2c}
+    data = {f"s1-d2-{name}": run2c_run(SLOW, each) for name, each in rates.items()}
+    data |= {name.replace("s1-", "s2-"): text for name, text in data.items()}
+    qdiscs = {name: run2c_figures.QDISCS[name] for name in rates}
+    text, reached = run2c_figures.report(data, qdiscs, ["s1-d2", "s2-d2"], tmp_path)
+    found = [line.split()[1].strip(":") for line in text.splitlines() if line.endswith("NOT MET")]
+    assert reached == (not unmet) and found == unmet
+    rows = [line.split() for line in text.splitlines()]
+    assert "s2-d2 droptail 2 1000.0 10000.0 900.0 1100.0 20.00".split() in rows
+    assert (tmp_path / "s1-d2.png").stat().st_size > 5000 and (tmp_path / "s2-d2.svg").exists()
+
+
+def test_flows_in_progress(tmp_path: Path) -> None:
+    """Begun after 0, 1, 2 and 3 s; the one of 2 s never ends."""
+    one = run2c_figures.measured(
+        "x", run2c_figures.CASES["quick"], run2c_run([(1, 500), (1, 4000), (1, 0), (200, 100)])
+    )
+    number = run2c_figures.in_progress(one.run, np.ones(4, bool), 6)
+    assert number[::5].tolist() == [1, 0, 1, 1, 2, 2, 3, 2, 2, 2, 1, 1]
+    assert number[30] == 3 and number[31] == 2
+    long = one.throughput(np.arange(4) == 3)
+    assert long == pytest.approx(200 * 1448 * 8 / 0.1)
+
+
+def test_sizes_of_figures() -> None:
+    packets, values = np.array([0.5, 1, 1.2, 20, 39.5]), np.arange(5.0)
+    size, mean, most = run2c_figures.by_size(packets, values, fine=True)
+    assert (size.tolist(), mean.tolist(), most.tolist()) == (
+        [1, 2, 20, 40],
+        [0.5, 2, 3, 4],
+        [1, 2, 3, 4],
+    )
+    size, mean, _ = run2c_figures.by_size(np.array([100, 110.0, 200]), values[:3], fine=False)
+    assert (size.tolist(), mean.tolist()) == ([105, 200], [0.5, 2])
+
+
+def test_pictures_of_run2c(tmp_path: Path) -> None:
+    """A picture for a setting has a row for each case of it."""
+    data = {f"s1-d1{end}-droptail": run2c_run(SLOW) for end in ("", "-today")}
+    qdiscs = {"droptail": ""}
+    text, reached = run2c_figures.report(data, qdiscs, ["s1-d1", "s1-d1-today"], tmp_path)
+    assert reached and text.count("picture: ") == 1 and "s1-d1-today droptail" in text
