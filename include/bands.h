@@ -3,7 +3,8 @@
  * Two bands, each first in, first out. The high one goes first; but while both have
  * packets, `guarantee` percent of the bytes are the low one's. Where they share a buffer,
  * the last packet of the low one goes when it is full, or that of the high one if the low
- * one has no more than these percent of the buffer: it could not use its share otherwise.
+ * one has no more than these percent of the buffer, or a single packet: it could not use
+ * its share otherwise.
  */
 #ifndef _SF_BANDS_H
 #define _SF_BANDS_H
@@ -53,6 +54,14 @@ static __always_inline u32 sf_bands_victim(const struct sf_guarantee *g,
 					   const struct sf_queue *high,
 					   const struct sf_queue *low)
 {
+	/* By packets, since bytes may have wrapped around to 0 (tc-stab(8)) */
+	if (!high->qlen)
+		return SF_LOW;
+	if (!low->qlen)
+		return SF_HIGH;
+	/* Without a packet the low band could not use its share, however little that is. */
+	if (g->percent && low->qlen == 1 && high->qlen > 1)
+		return SF_HIGH;
 	if ((u64)low->backlog * (100 - g->percent) > (u64)high->backlog * g->percent)
 		return SF_LOW;
 	return SF_HIGH;

@@ -41,6 +41,38 @@ def test_guarantee_in_a_full_buffer(gate: Callable[..., Gate], kind: str, share:
     assert abs(low / len(out[100:]) - share / 100) < 0.02
 
 
+@pytest.mark.parametrize(("share", "length", "limit"), [(2, 1000, 40), (10, 60, 60)])
+def test_guarantee_of_a_packet_at_a_time(
+    gate: Callable[..., Gate], kind: str, share: int, length: int, limit: int
+) -> None:
+    """The share of a full buffer is less than a packet of the low band: one waits all the same."""
+    d0 = gate(f"{KINDS[kind]} limit {limit} guarantee {share}")
+    out = []
+    for ident in range(1000):
+        d0.send(A.frame(1500, ident), LOW)
+        d0.send(A.frame(length, 1000 + 2 * ident), HIGH)
+        d0.send(A.frame(length, 1001 + 2 * ident), HIGH)
+        out += [len(frame) for frame in d0.release(1)]
+    low = sum(size for size in out[100:] if size == 1500)
+    assert abs(low / sum(out[100:]) - share / 100) < 0.02
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_bytes_that_wrap_around(gate: Callable[..., Gate], kind: str, used: bool) -> None:
+    """The low band is not empty, though its backlog in 32 bits is 0."""
+    d0 = gate(KINDS[kind], stab=f"stab overhead {(1 << 30) - 1000}")
+    if used:
+        d0.send(A.frame(1000, 9), HIGH)
+        assert d0.order() == [9]
+    assert d0.send(A.frame(1000, 0), LOW)
+    count, rest = divmod(1 << 32, d0.state()["backlog"])
+    assert rest == 0
+    d0.change(f"limit {count - 1}")
+    for ident in range(1, count):
+        assert d0.send(A.frame(1000, ident), LOW) == (ident < count - 1)
+    assert d0.order() == [*range(count - 1)]
+
+
 def test_no_guarantee(gate: Callable[..., Gate], kind: str) -> None:
     d0 = gate(KINDS[kind])
     for ident in range(100):

@@ -111,5 +111,7 @@ class BandsModel(BaseModel):
 
     def _full_band(self) -> int:
         """The one that loses a packet of the buffer that both share"""
+        if self.guarantee and len(self.bands[LOW]) == 1 and len(self.bands[HIGH]) > 1:
+            return HIGH
         high, low = (sum(packet.length for packet in band) for band in self.bands)
         return LOW if low * (100 - self.guarantee) > high * self.guarantee else HIGH
