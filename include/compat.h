@@ -69,9 +69,10 @@ static inline void sf_drop_overlimit(struct sk_buff *skb,
 #define SF_ISN_PORT	2
 #endif
 
-/* Not where arguments cannot be read, or the result is not in one register */
-#if defined(CONFIG_HAVE_FUNCTION_ARG_ACCESS_API) && defined(CONFIG_64BIT) && \
-	!defined(CONFIG_S390)
+/* Where arguments can be read, and the result is in one register and so read and set */
+#if defined(CONFIG_HAVE_FUNCTION_ARG_ACCESS_API) && \
+	(defined(CONFIG_X86_64) || defined(CONFIG_ARM64) || \
+	 (defined(CONFIG_RISCV) && defined(CONFIG_64BIT)))
 #define SF_ISN_SUPPORTED	true
 
 /* As the function begins: the local port. The rest of its register may be anything. */
