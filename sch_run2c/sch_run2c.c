@@ -21,8 +21,8 @@
  *	segment --> rank < threshold? --yes--> [high] first
  *				      --no---> [low ] last
  *
- * When there is no room for a newcomer the last packet of the low band goes, or if it
- * is empty, or has no more than what it is guaranteed, that of the high one.
+ * When there is no room for a newcomer the last packet of the low band goes, or if that
+ * is empty, or has no more than it is guaranteed, the last one of the high band.
  *
  * - learn: for hosts that do not play along, the number that a connection begins with is
  *   remembered (flow_recent.h), and a rank is the distance to it. A connection that finds
@@ -60,7 +60,7 @@
 #include "uapi/pkt_run2c.h"
 
 #define RUN2C_DEFAULT_LIMIT	10000		/* packets */
-#define RUN2C_DEFAULT_THRESHOLD	(16 << 10)	/* bytes */
+#define RUN2C_DEFAULT_THRESHOLD	(32 << 10)	/* bytes */
 #define RUN2C_DEFAULT_SPAN	(4 << 20)	/* bytes */
 #define RUN2C_DEFAULT_BUFFER	30		/* ms */
 #define RUN2C_ROOM_MIN		(16 << 10)	/* bytes */
@@ -108,16 +108,17 @@ static u64 run2c_last(const struct sf_flow *f)
 static __always_inline u64 run2c_learned(struct sf_flow *f, u32 seq)
 {
 	u64 last = run2c_last(f);
-	s32 ahead = seq - f->last;
+	u32 ahead = seq - f->last;
 
-	if (ahead > 0) {
+	/* No window is larger than 2^30: what seems to be further behind is ahead. */
+	if (ahead && ahead < 3U << 30) {
 		last += ahead;
 		f->last = seq;
 		f->wraps = min_t(u64, last >> 32, U16_MAX);
 		return last;
 	}
 	/* Older than the first that was seen: as the first */
-	return last - min_t(u64, last, -(s64)ahead);
+	return last - min_t(u64, last, -ahead);
 }
 
 static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buff *skb,

@@ -112,7 +112,9 @@ struct tc_run2c_xstats {
 	__u64	evictions;	/* flows forgotten before idle had passed,
 				 * to make room for another
 				 */
-	__u64	overflow;	/* packets that found no room in the table */
+	__u64	overflow;	/* packets or bundles that found no room
+				 * in the table
+				 */
 	__u32	records;	/* used */
 	__u32	records_peak;
 	__u32	flows_queued;	/* flows with a record and packets now */

@@ -20,7 +20,7 @@ DEFAULTS = {
         "buffer_ms": 500,
     },
     "run2c": {
-        "threshold": 16384,
+        "threshold": 32768,
         "span": 4 << 20,
         "learn": True,
         "order": False,

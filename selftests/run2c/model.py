@@ -10,6 +10,7 @@ from typing import Any
 from lib.model import HIGH, LOW, BandsModel, BasePacket
 
 NUMBERS = 1 << 32
+WINDOW = 1 << 30  # bytes: the largest of TCP
 LAST = 1 << 64  # the rank of what comes last
 
 
@@ -25,10 +26,12 @@ class Record:
     closing: bool = False
 
     def rank(self, seq: int) -> int:
-        """The one nearest to the highest so far, of those that this number may be."""
+        """
+        The one that is next to the highest so far, of those that this number may be: at most as
+        far behind as a window is large.
+        """
         last = self.first + self.top
-        half = NUMBERS // 2
-        rank = self.top + (seq - last + half) % NUMBERS - half
+        rank = self.top + (seq - last + WINDOW) % NUMBERS - WINDOW
         self.top = max(self.top, rank)
         return max(rank, 0)
 
@@ -38,7 +41,7 @@ class Model(BandsModel):
         self,
         limit: int,
         memory_limit: int = 32 << 20,
-        threshold: int = 16 << 10,
+        threshold: int = 32 << 10,
         span: int = 4 << 20,
         learn: bool = False,
         order: bool = False,

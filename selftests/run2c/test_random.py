@@ -12,7 +12,7 @@ from run2c.model import HIGH, LOW, NUMBERS
 
 # So many records that no set of 8 is full, and all of them listed
 HUGE = "flows 32768 idle 86400s"
-EDGES = [0, 1, 1 << 14, 1 << 22, 1 << 31, NUMBERS - 1, NUMBERS - 3000]
+EDGES = [0, 1, 1 << 15, 1 << 22, 1 << 31, NUMBERS - 1, NUMBERS - 3000]
 
 
 class Connection:

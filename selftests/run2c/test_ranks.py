@@ -12,7 +12,7 @@ from lib.gate import Flow, Gate, arp, classes, flow, icmp
 from run2c.lib import CLASSES, LEARNED, RANKED, UNRANKED, segment
 from run2c.model import HIGH, LOW, NUMBERS
 
-FAR = 20000  # is more than the threshold
+FAR = 40000  # is more than the threshold
 
 
 def bands(d0: Gate) -> tuple[int, int]:
@@ -74,11 +74,11 @@ def test_order_by_number(gate: Callable[..., Gate], threshold: int, span: int) -
 def test_threshold_from_the_first(gate: Callable[..., Gate], first: int) -> None:
     """Wherever a connection begins, and where its numbers wrap around"""
     d0 = gate("learn")
-    ranks = [0, 1, 5000, 16382, 16383, 16384, 16385, 30000, 1 << 20, 1 << 30]
+    ranks = [0, 1, 5000, 32766, 32767, 32768, 32769, 60000, 1 << 20, 1 << 30]
     put(d0, *(segment(1, first + rank) for rank in ranks))
     assert bands(d0) == (5, 5)
     assert classes(d0).popitem()[1] == {"backlog": 500, "qlen": 5, "rank": 1 << 30}
-    put(d0, segment(1, first + 16383), segment(1, first + 16384), begin=10)
+    put(d0, segment(1, first + 32767), segment(1, first + 32768), begin=10)
     assert d0.order() == [0, 1, 2, 3, 4, 10, 5, 6, 7, 8, 9, 11]
 
 
@@ -90,9 +90,9 @@ def test_more_than_four_gigabytes(gate: Callable[..., Gate]) -> None:
     put(d0, *(segment(1, first + rank) for rank in ranks))
     assert classes(d0).popitem()[1]["rank"] == 11 * step > 5 * NUMBERS
     # What is sent again finds its place, as far back as can be told
-    put(d0, segment(1, first + 11 * step - 1), segment(1, first + 11 * step - step), begin=20)
-    put(d0, segment(1, first + 10 * step - 1), begin=22)
-    assert d0.order() == [*range(10), 22, 10, 21, 20, 11]
+    top = first + 11 * step
+    put(d0, segment(1, top - 1), segment(1, top - (1 << 30)), begin=20)
+    assert d0.order() == [*range(11), 21, 20, 11]
 
 
 def test_sent_again_keeps_its_rank(gate: Callable[..., Gate]) -> None:
@@ -107,7 +107,7 @@ def test_sent_again_keeps_its_rank(gate: Callable[..., Gate]) -> None:
 def test_older_than_the_first(gate: Callable[..., Gate]) -> None:
     """What was on its way before the first that was seen has the lowest rank."""
     d0 = gate("learn order")
-    put(d0, segment(1, 500), segment(1, 1500), segment(1, 400), segment(1, 500 - (1 << 30)))
+    put(d0, segment(1, 500), segment(1, 1500), segment(1, 400), segment(1, 1500 - (1 << 30)))
     put(d0, segment(1, 1400), begin=4)
     assert d0.order() == [0, 2, 3, 4, 1]
 
@@ -115,9 +115,17 @@ def test_older_than_the_first(gate: Callable[..., Gate]) -> None:
 def test_leap_does_no_harm(gate: Callable[..., Gate]) -> None:
     """After a number that is far out, the others mean what they did."""
     d0 = gate("learn order")
-    put(d0, segment(1, 0), segment(1, 3000), segment(1, 2_000_000_000), segment(1, 2000))
+    put(d0, segment(1, 0), segment(1, 3000), segment(1, 1_000_000_000), segment(1, 2000))
     put(d0, segment(1, 4000), begin=4)
     assert d0.order() == [0, 3, 1, 4, 2]
+
+
+def test_passed_by_unseen(gate: Callable[..., Gate]) -> None:
+    """Further than a window is ahead, though half of all numbers lie between."""
+    d0 = gate("learn")
+    put(d0, segment(1, 0), segment(1, 3_000_000_000), segment(1, 3_000_001_000))
+    assert bands(d0) == (1, 2)
+    assert d0.order() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("mode", ["", "learn"])
@@ -381,7 +389,7 @@ def test_no_reordering(gate: Callable[..., Gate], mode: str, shape: str) -> None
 
 def test_begins_anew_at_span(gate: Callable[..., Gate]) -> None:
     """Without `learn` nothing else is known."""
-    d0 = gate("span 65536b")
+    d0 = gate("threshold 16384b span 65536b")
     put(d0, *(segment(1, 0x70000 + 1000 * i) for i in range(70)))
     assert bands(d0) == (17 + 4, 66 - 17)
     assert d0.order() == [*range(17), *range(66, 70), *range(17, 66)]
@@ -415,7 +423,7 @@ def test_filter(gate: Callable[..., Gate]) -> None:
 
 def test_segments_of_a_bundle(gate: Callable[..., Gate]) -> None:
     """Each has the rank of its own first byte."""
-    d0 = gate("learn")
+    d0 = gate("learn threshold 16384b")
     d0.send_bundle(segment(1, NUMBERS - 5000), [*range(20)], 1000, 1000)
     assert bands(d0) == (17, 3)
     d0.send_bundle(segment(1, 10000), [*range(20, 30)], 1000, 500)
@@ -429,7 +437,7 @@ def test_segments_of_a_bundle(gate: Callable[..., Gate]) -> None:
 def test_whole_bundle(gate: Callable[..., Gate]) -> None:
     """It has the rank of its first byte, whatever else is in it."""
     d0 = gate("learn no_split_gso")
-    for ident, seq in enumerate((0, 10000, 20000)):
+    for ident, seq in enumerate((0, 30000, 40000)):
         d0.send_bundle(segment(1, seq), [ident] * 10, 1000, 1000)
     assert bands(d0) == (2, 1)
     assert d0.show()["tcp"] == 3
