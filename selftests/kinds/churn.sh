@@ -21,9 +21,9 @@ cd "$(dirname "$0")" || exit 1
 readonly PORT=5001
 kind=$1
 default=$(sysctl -n net.core.default_qdisc)
-rate=$(fillable 5000 250)kbit
+rate=$(fillable 2500 250)kbit
 # between ten packets: more than the link takes, but not all that processors can do
-pause=$(fillable 10 200)
+pause=$(fillable 20 200)
 times=$(fillable 8 3)
 between=$(fillable 0.1 1) # looks at the statistics, s
 
@@ -31,42 +31,49 @@ t() {
 	tc -n rtr "$@"
 }
 
+# One process for many commands: starting it takes longer than what it does
+batch() {
+	t -batch -
+}
+
 shaper() {
 	t qdisc del dev r1 root 2>/dev/null
-	t qdisc add dev r1 root handle 1: htb default 1 &&
-		t class replace dev r1 parent 1: classid 1:1 htb rate "$rate" &&
-		t qdisc replace dev r1 parent 1:1 handle 10: "$kind" limit 50
+	batch <<-EOF
+		qdisc add dev r1 root handle 1: htb default 1
+		class replace dev r1 parent 1: classid 1:1 htb rate $rate
+		qdisc replace dev r1 parent 1:1 handle 10: $kind limit 50
+	EOF
 }
 
 kinds() {
 	local i
 
 	for i in $(seq "$times"); do
-		t qdisc replace dev r1 parent 1:1 handle 20: fq_codel || return
+		echo "qdisc replace dev r1 parent 1:1 handle 20: fq_codel"
 		sleep 0.05
-		t qdisc replace dev r1 parent 1:1 handle 10: "$kind" limit $((i * 5)) || return
+		echo "qdisc replace dev r1 parent 1:1 handle 10: $kind limit $((i * 5))"
 		sleep 0.05
-	done
+	done | batch
 }
 
 itself() {
 	local i
 
 	for i in $(seq "$times"); do
-		t qdisc replace dev r1 parent 1:1 handle $((10 + i)): "$kind" flows 8 || return
+		echo "qdisc replace dev r1 parent 1:1 handle $((10 + i)): $kind flows 8"
 		sleep 0.05
-	done
+	done | batch
 }
 
 changes() {
 	local i
 
 	for i in $(fillable "1 1000 2 30 1 7 400 3" "1 1000 2"); do
-		t qdisc change dev r1 parent 1:1 "$kind" limit "$i" idle "${i}ms" || return
+		echo "qdisc change dev r1 parent 1:1 $kind limit $i idle ${i}ms"
 		sleep 0.03
-		t qdisc change dev r1 parent 1:1 "$kind" memory_limit $((4096 + i * 999))b || return
+		echo "qdisc change dev r1 parent 1:1 $kind memory_limit $((4096 + i * 999))b"
 		sleep 0.03
-	done
+	done | batch || return
 	! t qdisc change dev r1 parent 1:1 "$kind" limit 0 2>/dev/null
 }
 
@@ -74,53 +81,52 @@ delete_and_add() {
 	local i
 
 	for i in $(seq "$times"); do
-		t qdisc del dev r1 parent 1:1 || return
-		t qdisc add dev r1 parent 1:1 handle 10: "$kind" limit 20 || return
+		echo "qdisc del dev r1 parent 1:1"
+		echo "qdisc add dev r1 parent 1:1 handle 10: $kind limit 20"
 		sleep 0.05
-	done
+	done | batch
 }
 
 delete_classes() {
 	local i
 
-	for i in $(seq $((times / 2 + 1))); do
-		t qdisc replace dev r1 root handle $((1 + i)): drr || return
-		t class add dev r1 parent $((1 + i)): classid $((1 + i)):1 drr || return
-		t qdisc add dev r1 parent $((1 + i)):1 "$kind" limit 5 || return
-		t filter add dev r1 parent $((1 + i)): protocol all matchall \
-			classid $((1 + i)):1 || return
+	for i in $(seq 2 $((times / 2 + 2))); do
+		echo "qdisc replace dev r1 root handle $i: drr"
+		echo "class add dev r1 parent $i: classid $i:1 drr"
+		echo "qdisc add dev r1 parent $i:1 $kind limit 5"
+		echo "filter add dev r1 parent $i: protocol all matchall classid $i:1"
 		sleep 0.05
-		t filter del dev r1 parent $((1 + i)): || return
-		t class del dev r1 classid $((1 + i)):1 || return
-	done
+		echo "filter del dev r1 parent $i:"
+		echo "class del dev r1 classid $i:1"
+	done | batch
 }
 
 link_down_and_up() {
 	local i
 
 	for i in $(seq "$times"); do
-		ip -n rtr link set r1 down || return
+		echo "link set r1 down"
 		sleep 0.02
-		ip -n rtr link set r1 up || return
+		echo "link set r1 up"
 		sleep 0.1
-	done
+	done | ip -n rtr -batch -
 }
 
 roots() {
 	local i
 
 	for i in $(seq $((times / 2 + 1))); do
-		t qdisc replace dev r1 root handle 5: "$kind" limit 10 || return
+		echo "qdisc replace dev r1 root handle 5: $kind limit 10"
 		sleep 0.05
-		t qdisc replace dev r1 root handle 6: mq || return
-		t qdisc add dev r1 parent 6:1 "$kind" limit 3 || return
-		t qdisc add dev r1 parent 6:2 "$kind" limit 100 || return
+		echo "qdisc replace dev r1 root handle 6: mq"
+		echo "qdisc add dev r1 parent 6:1 $kind limit 3"
+		echo "qdisc add dev r1 parent 6:2 $kind limit 100"
 		sleep 0.05
-		t qdisc replace dev r1 root handle 7: tbf rate 10mbit burst 4kb limit 90kb || return
-		t qdisc replace dev r1 parent 7:1 "$kind" limit 4 || return
+		echo "qdisc replace dev r1 root handle 7: tbf rate 10mbit burst 4kb limit 90kb"
+		echo "qdisc replace dev r1 parent 7:1 $kind limit 4"
 		sleep 0.05
-		t qdisc del dev r1 root || return
-	done
+		echo "qdisc del dev r1 root"
+	done | batch
 }
 
 one_for_each_queue() {
@@ -158,8 +164,13 @@ leaf_was_busy() {
 	t -s qdisc show dev r1 parent 1:1 | grep -q 'dropped [1-9]'
 }
 
+# It has gone when the other end of its link has
+no_link() {
+	! ip -n snd link show s0 2>/dev/null
+}
+
 namespace() {
-	ip netns del rtr
+	ip netns del rtr && within 20 no_link
 }
 
 unload() {
@@ -176,6 +187,17 @@ flood() {
 	done
 }
 
+# Look at the statistics for a moment: whoever does keeps the namespace.
+looks() {
+	local i
+
+	for i in 1 2 3 4 5 6 7 8; do
+		echo "qdisc show dev r1"
+		echo "class show dev r1"
+		sleep "$between"
+	done | t -s -force -batch -
+}
+
 load=()
 floods=()
 trap 'kill "${load[@]}" "${floods[@]}" 2>/dev/null; net_down' EXIT
@@ -183,13 +205,10 @@ net_up
 ip netns exec rcv ../lib/tcp_transfer.py serve $PORT &
 load+=($!)
 for host in 10.0.2.1 fd00:2::1; do
-	(while ip netns exec snd ../lib/tcp_transfer.py send $host $PORT 500000 2; do :; done) \
-		>/dev/null 2>&1 &
+	ip netns exec snd ../lib/tcp_transfer.py repeat $host $PORT 500000 2 >/dev/null 2>&1 &
 	load+=($!)
 done
-(while t -s qdisc show dev r1 && t -s class show dev r1; do
-	sleep "$between"
-done) >/dev/null 2>&1 &
+(while [ -e /run/netns/rtr ]; do looks; done) >/dev/null 2>&1 &
 load+=($!)
 flood
 

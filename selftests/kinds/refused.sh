@@ -29,21 +29,14 @@ refused() {
 	local how said sentence=$1
 
 	shift
-	for how in "add dev ref0 root" "change dev ref1 root" "replace dev ref1 root"; do
-		# shellcheck disable=SC2086 # words
-		if said=$(tc qdisc $how "$kind" "$@" 2>&1); then
-			echo "tc qdisc $how $kind $*: taken"
-			return 1
-		fi
-		case $said in
-		*"$sentence"*) ;;
-		*)
-			echo "tc qdisc $how $kind $*: $said"
-			return 1
-			;;
-		esac
-	done
-	[ -z "$(tc qdisc show dev ref0)" ] && [ "$(tc qdisc show dev ref1)" = "$as_it_was" ]
+	said=$(for how in "add dev ref0 root" "change dev ref1 root" "replace dev ref1 root"; do
+		echo "qdisc $how $kind $*"
+	done | tc -force -batch - 2>&1)
+	if [ "$(echo "$said" | grep -cF "$sentence")" -ne 3 ]; then
+		echo "tc qdisc add, change and replace $kind $*: $said"
+		return 1
+	fi
+	[ "$(tc qdisc show | grep ref)" = "$as_it_was" ]
 }
 
 quiet() {
@@ -138,7 +131,7 @@ of_sqf() {
 }
 
 tc qdisc add dev ref1 root handle 10: "$kind" limit 77 idle 7s
-as_it_was=$(tc qdisc show dev ref1)
+as_it_was=$(tc qdisc show | grep ref)
 mark_messages
 check "limit 0" refused "$kind: limit must be 1 to 1000000 packets" limit 0
 check "limit, too much" refused "$kind: limit must be 1 to 1000000 packets" limit 1000001

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Move data over TCP and see that it arrives as it was.
 
-tcp_transfer.py serve PORT                    answers each connection with the SHA-256 of its data
-tcp_transfer.py send HOST PORT BYTES STREAMS  fails unless all streams arrive intact within 60 s
-tcp_transfer.py flood HOST PORT PAUSE-MS      UDP of 50 flows, until killed
+tcp_transfer.py serve PORT                      answers connections with the SHA-256 of their data
+tcp_transfer.py send HOST PORT BYTES STREAMS    fails unless all streams arrive intact within 60 s
+tcp_transfer.py repeat HOST PORT BYTES STREAMS  again and again, whatever arrives, until killed
+tcp_transfer.py flood HOST PORT PAUSE-MS        UDP of 50 flows, until killed
 """
 
 import hashlib
@@ -89,6 +90,9 @@ def main() -> int:
             serve(int(port))
         case ["send", host, port, size, streams]:
             return 0 if send(host, int(port), int(size), int(streams)) else 1
+        case ["repeat", host, port, size, streams]:
+            while True:
+                send(host, int(port), int(size), int(streams))
         case ["flood", host, port, pause]:
             flood(host, int(port), int(pause))
     return 2
