@@ -89,7 +89,8 @@ static struct term terms[MAX_TERMS];
 static int nterms;
 static struct flow *flows;
 static unsigned int nflows, next_flow, active, done;
-static unsigned int port_flow[65536];	/* client port -> 1 + flow */
+/* 1 + the flow, by the sender's port and the receiver's */
+static unsigned int flow_of[MAX_PORTS][65536];
 static long long t0, last_start, idle_since;
 static int epfd, listeners[MAX_PORTS];
 static struct addrinfo *dest;
@@ -408,7 +409,7 @@ static void start_flow(unsigned int i)
 	if (getsockname(f->client, (struct sockaddr *)&ss, &len))
 		err(1, "getsockname");
 	f->ports[1] = port_of(&ss);
-	port_flow[f->ports[1]] = i + 1;
+	flow_of[i % (unsigned int)num[PORTS]][f->ports[1]] = i + 1;
 	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
 }
 
@@ -482,16 +483,16 @@ static void server_event(struct flow *f, unsigned int events)
 	}
 }
 
-static void accept_all(int listener)
+static void accept_all(unsigned int index)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	unsigned int i;
 	int fd;
 
-	while ((fd = accept4(listener, (struct sockaddr *)&ss, &len,
+	while ((fd = accept4(listeners[index], (struct sockaddr *)&ss, &len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		i = port_flow[port_of(&ss)];
+		i = flow_of[index][port_of(&ss)];
 		len = sizeof(ss);
 		if (!i || flows[i - 1].client < 0 || flows[i - 1].server >= 0) {
 			close(fd);	/* its flow has failed meanwhile */
@@ -596,7 +597,7 @@ static void run(void)
 				armed = 0;
 				break;
 			case LISTENER:
-				accept_all(listeners[index]);
+				accept_all(index);
 				break;
 			case CLIENT:
 				client_event(f, ev[i].events);

@@ -10,6 +10,7 @@ D2: 50 flows without an end beside downloads of Exp(6) packets, at a load of 0.2
     s1-d2, s2-d2   figures 12 to 14, and the same for S2
     mixed          S1 and D1; half of the senders are adapted, the other half begin anywhere
     ...-today      each with TCP as it is today
+    s1-d2-long     RuN for 800 s: do the persistent flows' shares differ, or what is on its way?
     quick          20 s of s1-d1, for the tests
 
 TCP is as it was in ns-2: Reno without SACK, a window of 1 to 30 packets, retransmission after 1 s
@@ -83,6 +84,7 @@ CASES = {
         f"{label}-today": Case(c.network, c.persistent, True, c.adapted, names=c.names)
         for label, c in _PAPER.items()
     },
+    "s1-d2-long": Case("s1", persistent=True, seconds=800, names=("run",)),
     "quick": Case("s1", seconds=20, names=("droptail", "run2c", "run2c-learn"), gain=(4, 8)),
 }
 
@@ -208,7 +210,7 @@ def goals(label: str, runs: dict[str, Measured]) -> list[tuple[str, bool]]:
         ratio = float(pair[1] / pair[0])
         what = "mixed, run2c, others: mean at most 1.25 times droptail's"
         result.append((f"{what} ({ratio:.3f})", ratio <= 1.25))
-    if label == "s1-d2" and "run" in runs:
+    if label in ("s1-d2", "s1-d2-long") and "run" in runs:
         apart = runs["run"].uneven
         what = f"{label}, run: persistent flows equal within 1 %, in all {case.seconds} s"
         result.append((f"{what} ({100 * apart:.2f} %)", apart <= 0.01))

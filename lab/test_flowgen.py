@@ -193,6 +193,17 @@ def test_ports(flowgen: Path) -> None:
     assert all(row[4] == "ok" for row in rows)
 
 
+def test_same_port_of_the_receiver(flowgen: Path) -> None:
+    """Connections to several ports may have it at the same time."""
+    options = ["--size", "fixed(40)", "--load", "0.9", "--duration", "1.5", "--rate", "1e9"]
+    options += ["--ports", "20"]
+    namespaces = ["--snd", "/proc/self/ns/net", "--rcv", "/proc/self/ns/net"]
+    few = "echo 20000 20199 >/proc/sys/net/ipv4/ip_local_port_range"
+    lines, _ = over_loopback(flowgen, *options, *namespaces, script=f'{few}; exec "$@"')
+    rows = check(lines, listed(flowgen, *options))
+    assert len(rows) > 2000 and all(row[4] == "ok" for row in rows)
+
+
 @pytest.mark.parametrize("addr", ["127.0.0.1", "::1"])
 def test_open_loop(flowgen: Path, addr: str) -> None:
     options = ["--size", D1, "--load", "0.9", "--duration", "6", "--rate", "1e8"]
