@@ -306,7 +306,7 @@ def test_commands_of_run2c() -> None:
         job.name: job
         for job in run2c_figures.jobs(run2c_figures.QDISCS, list(run2c_figures.CASES), 3)
     }
-    assert len(jobs) == 4 * 5 * 2 + 2 * 2 + 3
+    assert len(jobs) == 4 * 5 * 2 + 2 * 2 + 1 + 3
     adapted = {name: job.args[3] for name, job in jobs.items() if job.args[3] != "-"}
     assert adapted["mixed-run2c"] == adapted["mixed-today-run2c"] == "5000-5004"
     assert adapted["s1-d2-run2c"] == adapted["quick-run2c"] == "5000-7049"

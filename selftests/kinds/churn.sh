@@ -144,7 +144,7 @@ default_qdisc() {
 	local i
 
 	sysctl -qw net.core.default_qdisc="$kind" || return
-	for i in $(seq $((times / 2 + 1))); do
+	for i in $(seq $((times / 3 + 1))); do
 		t qdisc replace dev r1 root handle 8: mq || return
 		sleep 0.05
 		within 20 one_for_each_queue || return

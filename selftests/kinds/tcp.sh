@@ -19,17 +19,17 @@ cd "$(dirname "$0")" || exit 1
 readonly PORT=5001
 kind=$1
 
-# A number that tc shows of the leaf, by the word before it
-leaf() {
-	tc -n rtr -s qdisc show dev r1 parent 1:1 |
-		grep -oE "\<$1 [0-9]+" | head -n 1 | grep -oE '[0-9]+$'
+# after WORD TEXT: the first number there, as tc prints it
+after() {
+	[[ $2 =~ (^|[^a-z_])$1\ ([0-9]+) ]] && echo "${BASH_REMATCH[2]}"
 }
 
 bottleneck() { # RATE OPTIONS...
-	tc -n rtr qdisc replace dev r1 root handle 1: htb default 1 &&
-		tc -n rtr class replace dev r1 parent 1: classid 1:1 htb rate "$1" &&
-		tc -n rtr qdisc replace dev r1 parent 1:1 handle 10: \
-			"$kind" "${@:2}"
+	tc -n rtr -batch - <<-EOF
+		qdisc replace dev r1 root handle 1: htb default 1
+		class replace dev r1 parent 1: classid 1:1 htb rate $1
+		qdisc replace dev r1 parent 1:1 handle 10: $kind ${*:2}
+	EOF
 }
 
 transfer() { # HOST BYTES
@@ -37,12 +37,12 @@ transfer() { # HOST BYTES
 }
 
 dropped_and_counted() {
-	local dropped cause causes
+	local shown dropped cause causes=0
 
-	dropped=$(leaf "dropped")
-	causes=0
+	shown=$(tc -n rtr -s qdisc show dev r1 parent 1:1)
+	dropped=$(after dropped "$shown")
 	for cause in limit memory buffer; do
-		causes=$((causes + $(leaf "drop_$cause" || echo 0)))
+		causes=$((causes + $(after "drop_$cause" "$shown" || echo 0)))
 	done
 	echo "dropped $dropped, by their causes $causes"
 	[ "$dropped" -gt 0 ] && [ "$dropped" -eq "$causes" ]
@@ -52,9 +52,9 @@ dropped_and_counted() {
 empty() {
 	local shown
 
-	shown=$(tc -n rtr -s qdisc show dev r1; tc -n rtr -s class show dev r1)
-	[ "$(echo "$shown" | grep -c '^ backlog 0b 0p ')" -eq 3 ] &&
-		[ "$(leaf flows_queued) $(leaf memory)" = "0 0" ] && return
+	shown=$(tc -n rtr -s -batch - <<<"qdisc show dev r1"$'\n'"class show dev r1")
+	[ "$(grep -c '^ backlog 0b 0p ' <<<"$shown")" -eq 3 ] &&
+		[ "$(after flows_queued "$shown") $(after memory "$shown")" = "0 0" ] && return
 	echo "$shown"
 	return 1
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Commands of the tests. Under emulation starting tc takes 0.1 s, so one process of it stays."""
+"""Commands of the tests. Under emulation starting tc takes 0.1 s, so processes of it stay."""
 
 import re
 import selectors
@@ -7,9 +7,10 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 
-# What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not. Which
-# parent is to be shown tc does not forget.
-_PROMPT = re.compile(r"(tc|ip) (-s -j \w+ show dev \w+|\w+ (add|change|del|replace|set) .*)")
+# What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not.
+_PROMPT = re.compile(
+    r"(tc|ip) (-s -j \w+ show dev \w+(?P<parent> parent \S+)?|\w+ (add|change|del|replace|set) .*)"
+)
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,19 @@ class Batch:
 
 
 @cache
-def _batch(*words: str) -> Batch:
+def _batch(parent: str, *words: str) -> Batch:
+    """One for each parent that is to be shown, which tc is told once and does not forget."""
     return Batch(*words)
 
 
 def do(command: str) -> Done:
     program, *words = command.split()
-    if _PROMPT.fullmatch(command):
+    if prompt := _PROMPT.fullmatch(command):
         options = [word for word in words if word.startswith("-")]
-        return _batch(program, *options).do(" ".join(words[len(options) :]))
+        batch = _batch(prompt["parent"] or "", program, *options)
+        if prompt["parent"] and batch.process:
+            command = command.removesuffix(prompt["parent"])
+        return batch.do(command.split(maxsplit=1 + len(options))[-1])
     done = subprocess.run([program, *words], capture_output=True, text=True)
     return Done(done.returncode == 0, done.stdout, done.stderr)
 
