@@ -2,7 +2,7 @@
 /*
  * sift_watch - which flows has sift sampled?
  *
- * Sees, by a kprobe, sift_record() give flows their records. sch_sift has to be loaded.
+ * Sees, by a kprobe, sch_sift's sf_recent_assign() give flows their records. It has to be loaded.
  * /sys/kernel/debug/sift_watch has a line for each time, in order: the port of the
  * sender and that of the receiver.
  */
@@ -23,7 +23,6 @@ static struct dentry *watch_file;
 
 static int watch_record(struct kprobe *probe, struct pt_regs *regs)
 {
-	/* The first member of what sift's functions are given first */
 	const struct sf_sched *s = (void *)regs_get_kernel_argument(regs, 0);
 
 	if (watched_count < WATCH_MAX)
@@ -33,7 +32,7 @@ static int watch_record(struct kprobe *probe, struct pt_regs *regs)
 }
 
 static struct kprobe watch_probe = {
-	.symbol_name	= "sift_record",
+	.symbol_name	= "sch_sift:sf_recent_assign",
 	.pre_handler	= watch_record,
 };
 
