@@ -56,6 +56,7 @@
 #include "flow_recent.h"
 #include "link_rate.h"
 #include "sched.h"
+#include "sorted.h"
 #include "tcp_seq.h"
 #include "uapi/pkt_run2c.h"
 
@@ -137,40 +138,12 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 	return run2c_learned(to->flow, tcp.seq);
 }
 
-static struct sk_buff *run2c_skb(struct rb_node *node)
-{
-	return node ? rb_entry(node, struct sk_buff, rbnode) : NULL;
-}
-
-/* Put a packet where its rank wants it, after those of the same rank. */
-static noinline void run2c_sort(struct run2c_sched *q, struct sk_buff *skb)
-{
-	struct rb_node **at = &q->sorted.rb_root.rb_node, *parent = NULL;
-	u64 rank = sf_cb(skb)->rank;
-	bool first = true;
-
-	while (*at) {
-		parent = *at;
-		if (rank < sf_cb(run2c_skb(parent))->rank) {
-			at = &parent->rb_left;
-		} else {
-			at = &parent->rb_right;
-			first = false;
-		}
-	}
-	rb_link_node(&skb->rbnode, parent, at);
-	rb_insert_color_cached(&skb->rbnode, &q->sorted, first);
-}
-
-/* Take a packet out again; where it was linked it has other fields. */
+/* Take a packet out again. */
 static noinline struct sk_buff *run2c_unsort(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 
-	rb_erase_cached(&skb->rbnode, &q->sorted);
-	skb->next = NULL;
-	skb->prev = NULL;
-	skb->dev = qdisc_dev(sch);
+	sf_unsort(&q->sorted, skb, sch);
 	sf_uncount(sch, &q->band[SF_LOW].queue, skb);
 	q->band[SF_LOW].queue.qlen--;
 	return skb;
@@ -197,7 +170,7 @@ static __always_inline bool run2c_insert(struct Qdisc *sch, struct sk_buff *skb,
 	if (i == SF_LOW && to->flow)
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
 	if (q->opt.order) {
-		run2c_sort(q, skb);
+		sf_sort(&q->sorted, skb);
 		sf_count_in(sch, &q->band[SF_LOW].queue, skb);
 	} else {
 		sf_append(sch, &q->band[i].queue, skb);
@@ -224,7 +197,7 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 	if (!sf_count_drop(&q->s))
 		sf_count(q->drop_buffer, 1);
 	if (q->opt.order) {
-		skb = run2c_unsort(sch, run2c_skb(rb_last(&q->sorted.rb_root)));
+		skb = run2c_unsort(sch, sf_sorted_last(&q->sorted));
 	} else {
 		band = &q->band[sf_bands_victim(&q->guarantee, &q->band[SF_HIGH].queue,
 						&q->band[SF_LOW].queue)];
@@ -315,7 +288,7 @@ static __always_inline struct sk_buff *run2c_take(struct Qdisc *sch, struct sf_b
 	if (!q->s.held)
 		return NULL;
 	if (q->opt.order) {
-		skb = run2c_unsort(sch, run2c_skb(rb_first_cached(&q->sorted)));
+		skb = run2c_unsort(sch, sf_sorted_first(&q->sorted));
 	} else {
 		band = &q->band[sf_bands_next(&q->guarantee, &q->band[SF_HIGH].queue,
 					      &q->band[SF_LOW].queue)];
@@ -465,7 +438,6 @@ static void run2c_sort_again(struct Qdisc *sch, bool order)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 	struct sf_queue old[SF_BANDS];
-	struct rb_node *node;
 	struct sk_buff *skb;
 	u32 i;
 
@@ -477,15 +449,13 @@ static void run2c_sort_again(struct Qdisc *sch, bool order)
 		for (; old[i].qlen; old[i].qlen--) {
 			skb = old[i].head;
 			old[i].head = skb->next;
-			run2c_sort(q, skb);
+			sf_sort(&q->sorted, skb);
 			q->band[SF_LOW].queue.qlen++;
 			q->band[SF_LOW].queue.backlog += qdisc_pkt_len(skb);
 		}
 	}
-	while (!order && (node = rb_first_cached(&q->sorted))) {
-		skb = run2c_skb(node);
-		rb_erase_cached(node, &q->sorted);
-		skb->dev = qdisc_dev(sch);
+	while (!order && (skb = sf_sorted_first(&q->sorted))) {
+		sf_unsort(&q->sorted, skb, sch);
 		i = sf_cb(skb)->rank < q->opt.threshold ? SF_HIGH : SF_LOW;
 		sf_link_skb(&q->band[i].queue, skb);
 		q->band[i].queue.qlen++;
