@@ -41,7 +41,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kernel", default="6.1")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or 1))
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--qdiscs", metavar="A,NAME=KIND OPTION...,...", help="instead of all")
+    parser.add_argument(
+        "--qdiscs",
+        metavar="A,NAME=KIND OPTION...,...",
+        help="instead of all; srpt, which is told the sizes, is the lab's own (bench/sch_srpt.c)",
+    )
     parser.add_argument("--cases", metavar="A,B,...", help="instead of all")
     return parser.parse_args()
 

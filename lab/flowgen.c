@@ -11,6 +11,9 @@
  * All flows are drawn from the seed before the first one starts. Arrivals and
  * sizes have a random stream each: another load means the same sizes.
  *
+ * With --sizes a file is told how long each flow will be (bench/sch_srpt.c): a line with
+ * its ports, the sender's first, and its bytes.
+ *
  * With --ports flows take the sender's ports from --port on in turn, so that the
  * network may tell them apart. With --flows each has a receiver's port of its own, so
  * that no two have the same ports.
@@ -71,7 +74,7 @@ static const struct {
 
 /* Options with a number, options with a text, and switches */
 enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, NUMBERS };
-enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, OPTIONS };
+enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, SIZES, OPTIONS };
 
 static double num[NUMBERS] = {
 	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
@@ -92,7 +95,7 @@ static unsigned int nflows, next_flow, active, done;
 /* 1 + the flow, by the sender's port and the receiver's */
 static unsigned int flow_of[MAX_PORTS][65536];
 static long long t0, last_start, idle_since;
-static int epfd, listeners[MAX_PORTS];
+static int epfd, listeners[MAX_PORTS], sizes_fd = -1;
 static struct addrinfo *dest;
 static char buf[65536];
 
@@ -410,6 +413,9 @@ static void start_flow(unsigned int i)
 		err(1, "getsockname");
 	f->ports[1] = port_of(&ss);
 	flow_of[i % (unsigned int)num[PORTS]][f->ports[1]] = i + 1;
+	if (sizes_fd >= 0 &&
+	    dprintf(sizes_fd, "%u %u %lld\n", f->ports[0], f->ports[1], f->bytes) < 0)
+		err(1, "%s", text[SIZES]);
 	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
 }
 
@@ -651,6 +657,7 @@ int main(int argc, char **argv)
 		[ADDR] = { "addr", 1, NULL, ADDR },
 		[PORT] = { "port", 1, NULL, PORT },
 		[OUT] = { "out", 1, NULL, OUT },
+		[SIZES] = { "sizes", 1, NULL, SIZES },
 		{ "list", 0, &list, 1 },
 		{ "alone", 0, &alone, 1 },
 		{ "web", 0, &web, 1 },
@@ -681,6 +688,11 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	generate();
 	out = open_out(text[OUT]);
+	if (text[SIZES]) {
+		sizes_fd = open(text[SIZES], O_WRONLY | O_CLOEXEC);
+		if (sizes_fd < 0)
+			err(1, "%s", text[SIZES]);
+	}
 	if (!list)
 		run();
 	write_csv(out);

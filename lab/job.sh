@@ -19,5 +19,5 @@ shift 3
 
 exec 3>/dev/ttyS1
 net_up
-"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 "$@"
+downloads "$@"
 net_stats

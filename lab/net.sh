@@ -14,6 +14,15 @@
 RATE=${RATE:-10mbit}
 RTT_MS=${RTT_MS:-6}
 QDISC=${QDISC:-pfifo limit 100}
+SIZES= # an option of flowgen
+
+# load_srpt [limit=PACKETS]: the lab's own qdisc, without options for tc, is told the sizes.
+load_srpt() {
+	# shellcheck disable=SC2154 # set by who sources this
+	insmod "$here/bench/sch_srpt.ko" "$@"
+	QDISC=srpt
+	SIZES="--sizes /sys/kernel/debug/sch_srpt"
+}
 
 # link NS DEV NET HOST OTHER: addresses, routes and the neighbour OTHER
 link() {
@@ -31,6 +40,10 @@ link() {
 net_up() {
 	local ns half
 
+	case $QDISC in
+	srpt) load_srpt ;;
+	"srpt limit "*) load_srpt "limit=${QDISC##* }" ;;
+	esac
 	for ns in snd rtr rcv; do
 		ip netns add "$ns"
 		ip -n "$ns" link set lo up
@@ -97,6 +110,12 @@ old_tcp() {
 	ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=reno \
 		net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
 		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+}
+
+# downloads FLOWGEN-OPTION...: run flows; flowgen's list goes to the second serial port
+downloads() {
+	# shellcheck disable=SC2086 # an option with its value
+	"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 $SIZES "$@"
 }
 
 # The bottleneck's statistics, for people on the console, as JSON on fd 3

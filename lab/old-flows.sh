@@ -21,8 +21,7 @@ net_up
 # shellcheck disable=SC2086 # one argument for each flow
 "$here/cbr" --snd snd --rcv rcv --addr 10.0.2.1 --out /run/cbr $flows &
 sleep "$lead"
-"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 "$@" \
-	>/run/flowgen || {
+downloads "$@" >/run/flowgen || {
 	cat /run/flowgen
 	exit 1
 }

@@ -63,7 +63,7 @@ if [ "$bulk" != - ]; then
 	"$here/bulk" --snd snd --rcv rcv --addr 10.0.1.1 --out /run/bulk $bulk \
 		>/run/bulk.log &
 fi
-"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 "$@"
+downloads "$@"
 if [ "$bulk" != - ]; then
 	wait $! || {
 		cat /run/bulk.log

@@ -47,6 +47,6 @@ case $QDISC in
 sift*) insmod "$here/bench/sift_watch.ko" ;;
 *) watch=/dev/null ;;
 esac
-"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --mtu "$mtu" --out /dev/ttyS1 "$@"
+downloads --mtu "$mtu" "$@"
 sed "s/^/long /" "$watch" >&3
 net_stats

@@ -204,6 +204,15 @@ def test_same_port_of_the_receiver(flowgen: Path) -> None:
     assert len(rows) > 2000 and all(row[4] == "ok" for row in rows)
 
 
+def test_sizes_are_told(flowgen: Path) -> None:
+    told = flowgen.parent / "sizes"
+    told.touch()
+    options = ["--size", D1, "--load", "0.9", "--duration", "0.5", "--rate", "1e8"]
+    lines, _ = over_loopback(flowgen, *options, "--sizes", str(told))
+    rows = check(lines, listed(flowgen, *options))
+    assert told.read_text().splitlines() == [" ".join([*row[5:], row[2]]) for row in rows]
+
+
 @pytest.mark.parametrize("addr", ["127.0.0.1", "::1"])
 def test_open_loop(flowgen: Path, addr: str) -> None:
     options = ["--size", D1, "--load", "0.9", "--duration", "6", "--rate", "1e8"]

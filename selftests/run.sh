@@ -60,8 +60,9 @@ number() { # WORD in pytest's last line
 
 echo "== packet-exact tests"
 [ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
+[ -d /sys/module/sch_srpt ] || insmod ../lab/bench/sch_srpt.ko
 PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
-	-p no:cacheprovider --import-mode=importlib kinds las run2c run2c_isn sift sqf \
+	-p no:cacheprovider --import-mode=importlib kinds las run2c run2c_isn sift sqf srpt \
 	2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
