@@ -13,7 +13,7 @@ import shutil
 import sys
 
 from analysis import DataError, Link, plot, read_run, table
-from runner import LAB, Job, run_all
+from runner import LAB, SCRIPT, Job, run_all
 from vm import VMError, prepare, versions
 
 SIZES = "0.8*exp(4)+0.2*bp(13,5000,1.1)"
@@ -44,11 +44,11 @@ def downloads(
     qdiscs: dict[str, str], link: Link, load: float, duration: float, seed: int
 ) -> list[Job]:
     """D1 through each qdisc, after the floor."""
-    flows = [f"{link.rate:.0f}bit", str(link.rtt)]
-    flows += ["--size", SIZES, "--seed", str(seed), "--rate", f"{link.rate:.0f}"]
-    flows += ["--load", str(load), "--duration", str(duration)]
-    jobs = [Job(FLOOR, "job.sh", ["pfifo limit 10000", *flows, "--alone"])]
-    return jobs + [Job(name, "job.sh", [words, *flows]) for name, words in qdiscs.items()]
+    flows = f"FLOWGEN=--size {SIZES} --seed {seed} --rate {link.rate:.0f}"
+    flows += f" --load {load} --duration {duration}"
+    args = [f"RATE={link.rate:.0f}bit", f"RTT_MS={link.rtt}", flows]
+    jobs = [Job(FLOOR, SCRIPT, ["QDISC=pfifo limit 10000", *args[:2], f"{flows} --alone"])]
+    return jobs + [Job(name, SCRIPT, [f"QDISC={words}", *args]) for name, words in qdiscs.items()]
 
 
 def arguments() -> argparse.Namespace:

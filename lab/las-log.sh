@@ -51,7 +51,7 @@ tc -n rtr filter add dev rtr1 parent 10: protocol ip u32 \
 # shellcheck disable=SC2086 # options
 "$here/bulk" --snd ftp --rcv rcv --addr 10.0.3.1 --out /run/bulk $bulk \
 	>/run/bulk.log &
-downloads "$@"
+"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 "$@"
 wait $! || {
 	cat /run/bulk.log
 	exit 1

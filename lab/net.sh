@@ -112,12 +112,6 @@ old_tcp() {
 		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
 }
 
-# downloads FLOWGEN-OPTION...: run flows; flowgen's list goes to the second serial port
-downloads() {
-	# shellcheck disable=SC2086 # an option with its value
-	"$here/flowgen" --snd snd --rcv rcv --addr 10.0.1.1 --out /dev/ttyS1 $SIZES "$@"
-}
-
 # The bottleneck's statistics, for people on the console, as JSON on fd 3
 net_stats() {
 	tc -n rtr -s qdisc show dev rtr1

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from analysis import COLOURS, PAYLOAD, Run, format_rows, new_figure, parse_run, save, split_bulk
 from demo import SIZES
-from runner import Job
+from runner import SCRIPT, Job
 
 QDISCS = {
     "droptail": "pfifo limit 100",
@@ -41,6 +41,7 @@ OURS = ("run", "run2c", "run2c-learn")
 MODULES = "veth sch_htb sch_netem sch_prio cls_u32".split()
 NETWORKS = {"s1": "10mbit/6", "s2": "2mbit/60"}  # a sender's link, and ms
 SENDERS = 10
+ROUTE = f"initcwnd 1 rto_min 1s window {30 * 1460}"
 PORT = 5000  # flowgen's first one
 LAST_PORT = 7049  # bulk's
 PERSISTENT = 50
@@ -99,17 +100,19 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
     for label in cases:
         case = CASES[label]
         size, load = ("exp(6)", 0.2) if case.persistent else (SIZES, 0.9)
-        more = ["--size", size, "--load", str(load), "--rate", "1e7", "--seed", str(seed)]
-        more += ["--duration", str(case.seconds), "--ports", str(SENDERS), "--wait", "3600"]
+        flows = f"--size {size} --load {load} --rate 1e7 --seed {seed}"
+        flows += f" --duration {case.seconds} --ports {SENDERS} --wait 3600"
         bulk = f"--flows {PERSISTENT} --duration {case.seconds} --interval 10"
         links = " ".join([NETWORKS[case.network]] * SENDERS)
         last = LAST_PORT if case.adapted == SENDERS else PORT + case.adapted - 1
         for name in names(case, qdiscs):
             alone = "no_learn" not in qdiscs[name].split()
-            args = [qdiscs[name], "linux" if case.today else "ns2", links]
-            args += ["-" if alone else f"{PORT}-{last}", bulk if case.persistent else "-", *more]
+            args = [f"QDISC={qdiscs[name]}", "RTT_MS=0", f"LINKS={links}", f"FLOWGEN={flows}"]
+            args += [] if case.today else ["TCP=ns2", f"ROUTE={ROUTE}"]
+            args += [f"BULK={bulk}"] if case.persistent else []
+            args += [] if alone else [f"ISN={PORT}-{last}"]
             modules = MODULES if alone else [*MODULES, "run2c_isn"]
-            result.append(Job(f"{label}-{name}", "run2c.sh", args, case.seconds, modules))
+            result.append(Job(f"{label}-{name}", SCRIPT, args, case.seconds, modules))
     return sorted(result, key=lambda job: -job.weight)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from vm import Built, Guest, Result, VMError
 
 LAB = Path(__file__).resolve().parent
+SCRIPT = "scenario.sh"  # the one of most jobs
 PROGRESS = re.compile(r"progress (\d+) (\d+) active")
 BOOT = 15  # booting takes as long as so many seconds of flows
 
@@ -25,6 +26,7 @@ class Job:
     args: list[str]
     weight: float = 1  # how long it takes, against the others
     modules: list[str] | None = None  # kernel modules; None: the usual ones
+    seed: int | None = None  # None: that of all
     began: float = 0
     took: float = 0
     share: float = 0  # done so far
@@ -92,7 +94,7 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
                     name=f"{name}-{job.name}",
                     job=str(LAB / job.script),
                     args=job.args,
-                    seed=seed,
+                    seed=seed if job.seed is None else job.seed,
                     modules=job.modules,
                     fresh=fresh,
                 )

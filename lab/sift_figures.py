@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
-from runner import Job
+from runner import SCRIPT, Job
 
 # As ns-2 had RED before October 2004: 5 and 15 packets, 0.1, 1/512. In the kernel's terms: with
 # `wait_` there are 1/p to 2/p packets between drops, here 0 to 1/p, so p is a third; `gentle_`
@@ -42,6 +42,8 @@ LOADS = (0.6, 0.7, 0.9, 1.2, 1.5)
 FLOWS = 30000
 MODULES = "veth sch_htb sch_netem sch_prio sch_red cls_u32".split()
 FIFO_NAME = "fifo"
+MTU = 1000
+ROUTE = f"advmss {MTU - 40} initcwnd 1 rto_min 1s window {20 * (MTU - 40)}"
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,14 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
                 words = qdiscs[name] or FIFO["red" if case.red else "tail"]
                 if case.red and name != FIFO_NAME:
                     words += f" red both {RED}"
-                more = ["--size", "bp(1,1e8,1.1)", "--flows", str(case.flows)]
-                more += ["--load", str(load), "--rate", "1e7", "--seed", str(seed)]
-                more += ["--ports", str(len(case.places)), "--wait", "3600"]
-                args = [words, "ns2", "1000", " ".join(case.places), *more]
+                flows = f"--mtu {MTU} --size bp(1,1e8,1.1) --flows {case.flows}"
+                flows += f" --load {load} --rate 1e7 --seed {seed}"
+                flows += f" --ports {len(case.places)} --wait 3600"
+                args = [f"QDISC={words}", "RTT_MS=0", f"LINKS={' '.join(case.places)}"]
+                args += ["TCP=ns2", f"ROUTE={ROUTE}", f"FLOWGEN={flows}"]
+                args += ["WATCH=1"] if words.startswith("sift") else []
                 job = f"{label}-{load}-{name}"
-                result.append(Job(job, "sift.sh", args, 1 / load, modules=MODULES))
+                result.append(Job(job, SCRIPT, args, 1 / load, modules=MODULES))
     return sorted(result, key=lambda job: -job.weight)
 
 

@@ -13,7 +13,7 @@ from vm import Result  # noqa: E402
 
 
 def job(name: str, weight: float = 1, **state: float) -> runner.Job:
-    return runner.Job(name, "job.sh", [], weight, **state)
+    return runner.Job(name, runner.SCRIPT, [], weight, **state)
 
 
 def test_time_left() -> None:
@@ -47,3 +47,20 @@ def test_progress() -> None:
     assert one.share == (5 + runner.BOOT) / (25 + runner.BOOT)
     one.on_line("progress 31 25 active 3 done 7")
     assert one.share == 1
+
+
+def test_seeds_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's own, or else that of all."""
+    seen = {}
+
+    class Fake:
+        def __init__(self, built: object, *, name: str, seed: int, **others: object) -> None:
+            seen[name] = seed
+
+        def run(self, on_line: object) -> Result:
+            return Result(0, "", Path(), Path(), 0)
+
+    monkeypatch.setattr(runner, "Guest", Fake)
+    own = runner.Job("own", runner.SCRIPT, [], seed=0)
+    runner.run_all(None, [job("a"), own], 2, 5, "x")
+    assert seen == {"x-a": 5, "x-own": 0}
