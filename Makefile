@@ -5,7 +5,7 @@
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
-#                          another experiment: see lab/experiment.py
+#                          another experiment, or your own file: docs/experiments.md
 # make bench               what a packet costs in our kinds and in others
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
@@ -20,7 +20,6 @@
 # install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
-SEED	?= 1
 # For one virtual machine, and for one each
 one	= $(or $(firstword $(KERNEL)),6.1)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
@@ -81,11 +80,12 @@ setup:
 	@selftests/vm/host-setup
 
 demo: setup
-	$(PYTHON) lab/demo.py --kernel $(one) --seed $(SEED)
+	$(PYTHON) lab/demo.py --kernel $(one) $(if $(SEED),--seed $(SEED))
 
 experiment: setup
-	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) --seed $(SEED) \
-		$(if $(CASES),--cases $(CASES)) $(if $(QDISCS),--qdiscs "$(QDISCS)")
+	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) \
+		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) \
+		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
 bench: setup
 	$(PYTHON) lab/bench.py --kernel $(one)

@@ -31,8 +31,10 @@ class DataError(Exception):
 
 @dataclass(frozen=True)
 class Link:
-    rate: float = 1e7  # bit/s
-    rtt: float = 6  # ms
+    """What a flow has to itself: of all, or of each."""
+
+    rate: float | np.ndarray = 1e7  # bit/s
+    rtt: float | np.ndarray = 6  # ms
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,19 @@ class Steady:
     def loss(self) -> float:
         return float(np.isnan(self.delay).mean())
 
+    @property
+    def arrived(self) -> np.ndarray:
+        return self.delay[~np.isnan(self.delay)]
+
+    @property
+    def jitter(self) -> float:
+        """How much the delay of a packet that arrived differs from the one before it, on average;
+        infinite if there are no two."""
+        return float(np.abs(np.diff(self.arrived)).mean()) if self.arrived.size > 1 else np.inf
+
     def percentile(self, q: float) -> float:
         """Over the packets that arrived; infinite if none did."""
-        arrived = self.delay[~np.isnan(self.delay)]
-        return float(np.percentile(arrived, q)) if arrived.size else np.inf
+        return float(np.percentile(self.arrived, q)) if self.arrived.size else np.inf
 
 
 _SECTION = re.compile(
@@ -154,6 +165,11 @@ def split_bulk(name: str, text: str, what: str = "bulk") -> tuple[np.ndarray, st
     """What bulk's flows have received, or "sent": bit/s[interval, flow], and the rest."""
     size, seconds, rest = split_intervals(name, text, what)
     return size * 8 / seconds, rest
+
+
+def jain(rates: np.ndarray) -> float:
+    """Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
+    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
 
 
 def read_run(name: str, path: Path) -> Run:

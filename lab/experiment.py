@@ -1,45 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments beside the demo, by name, in virtual machines with virtual time."""
+"""The experiments beside the demo, in virtual machines with virtual time.
+
+Each is a file, lab/experiments/NAME.toml or your own (docs/experiments.md), or a module of lab/.
+"""
 
 import argparse
 import os
 import shutil
 import sys
+from pathlib import Path
 
-import bulk_tcp
 import las_log
-import old_flows
-import run2c_curve
 import run2c_figures
-import sift_curve
 import sift_figures
 import sqf_figures
 import sqf_tables
 from analysis import DataError
 from demo import parse_qdiscs
-from runner import LAB, run_all
-from vm import VMError, prepare, versions
+from goals import GOALS, curves
+from metrics import from_csv, means, measure, tables, to_csv
+from runner import LAB, Job, run_all
+from scenario import EXPERIMENTS, Experiment, find, read
+from vm import Built, VMError, prepare, versions
+from vm.initramfs import load_list
 
-EXPERIMENTS = {
-    "old-flows": old_flows,
-    "bulk": bulk_tcp,
+MODULES = {
     "las-log": las_log,
     "sqf-table1": sqf_tables.table1,
     "sqf-table3": sqf_tables.table3,
     "sqf-table4": sqf_tables.table4,
     "sqf-figures": sqf_figures,
     "sift": sift_figures,
-    "sift-curve": sift_curve.curve,
     "run2c": run2c_figures,
-    "run2c-curve": run2c_curve.curve,
 }
 
 
 def arguments() -> argparse.Namespace:
+    names = [*sorted(path.stem for path in EXPERIMENTS.glob("*.toml")), *MODULES]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=EXPERIMENTS)
+    parser.add_argument("name", help=f"{', '.join(names)}, or the path of a .toml file")
     parser.add_argument("--kernel", default="6.1")
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or 1))
+    parser.add_argument("--seed", type=int, default=os.environ.get("SEED") or None)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
         "--qdiscs",
@@ -47,29 +48,25 @@ def arguments() -> argparse.Namespace:
         help="instead of all; srpt, which is told the sizes, is the lab's own (bench/sch_srpt.c)",
     )
     parser.add_argument("--cases", metavar="A,B,...", help="instead of all")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.name not in MODULES and not find(options.name):
+        parser.error(f"no experiment {options.name}: give {', '.join(names)}, or a .toml file")
+    return options
 
 
-def main() -> int:
-    options = arguments()
-    module = EXPERIMENTS[options.name]
-    qdiscs, cases = module.QDISCS, list(module.CASES)
+def chosen(
+    options: argparse.Namespace, known: dict[str, str]
+) -> tuple[dict[str, str] | None, list[str] | None]:
+    """The qdiscs and the cases, None for all."""
     try:
-        if options.qdiscs:
-            qdiscs = parse_qdiscs(options.qdiscs, module.QDISCS)
-        if options.cases:
-            cases = options.cases.split(",")
+        qdiscs = parse_qdiscs(options.qdiscs, known) if options.qdiscs else None
     except argparse.ArgumentTypeError as error:
         raise DataError(str(error)) from None
-    if not set(cases) <= set(module.CASES):
-        raise DataError(f"the cases are {', '.join(module.CASES)}")
-    built = prepare(options.kernel)
-    jobs = module.jobs(qdiscs, cases, options.seed)
-    print(f"{options.name}, seed {options.seed}, kernel {built.version}", flush=True)
-    name = f"{options.name}-{options.seed}"
-    run_all(built, jobs, max(options.jobs, 1), options.seed, name)
+    return qdiscs, options.cases.split(",") if options.cases else None
 
-    where = LAB.parent / "build" / options.name / f"seed-{options.seed}"
+
+def collect(jobs: list[Job], where: Path) -> dict[str, str]:
+    """What the jobs have written, also as files."""
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir(parents=True)
     data = {}
@@ -77,12 +74,64 @@ def main() -> int:
         if job.result:
             shutil.copyfile(job.result.data_path, where / f"{job.name}.csv")
             data[job.name] = (where / f"{job.name}.csv").read_text(errors="replace")
-    text, reached = module.report(data, qdiscs, cases, where)
+    return data
+
+
+def show(text: str, built: Built, where: Path) -> None:
     (where / "table.txt").write_text(text)
     print("\n" + text)
     for package, version in versions(built).items():
         print(f"{package} {version}")
     print(f"data: {where}")
+
+
+def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
+    """Whether its goals are reached."""
+    qdiscs, cases = chosen(options, experiment.qdiscs)
+    seeds = None if options.seed is None else [options.seed]
+    experiment = experiment.only(qdiscs, cases, seeds)
+    if experiment.goals not in (None, *GOALS):
+        raise DataError(f"{experiment.name}: goals may be {', '.join(GOALS)}")
+    print(f"{experiment.title}\n{experiment.summary()}", flush=True)
+    built = prepare(options.kernel)
+    for modules in {tuple(job.modules or ()) for job in experiment.jobs}:
+        load_list(built, list(modules))  # refuses what the kernel has not, before anything runs
+    run_all(built, experiment.jobs, max(options.jobs, 1), experiment.seeds[0], experiment.name)
+    where = LAB.parent / "build" / experiment.name
+    rows = measure(experiment, collect(experiment.jobs, where / "runs"))
+    (where / f"{experiment.name}.csv").write_text(to_csv(rows))
+    # What is shown follows from that file alone
+    rows = from_csv(to_csv(rows))
+    text = f"{experiment.title}\n\n{tables(rows, experiment.against)}\n"
+    found = means(rows)
+    reached = GOALS[experiment.goals](found, experiment) if experiment.goals else []
+    text += "".join(f"{goal}: {'met' if ok else 'NOT MET'}\n" for goal, ok in reached)
+    if curves(found, experiment, where / "curves"):
+        text += f"picture: {where / 'curves.svg'}\n"
+    show(text, built, where)
+    return all(ok for _, ok in reached)
+
+
+def run_module(options: argparse.Namespace) -> bool:
+    module, seed = MODULES[options.name], 1 if options.seed is None else options.seed
+    qdiscs, cases = chosen(options, module.QDISCS)
+    qdiscs, cases = qdiscs or module.QDISCS, cases or list(module.CASES)
+    if not set(cases) <= set(module.CASES):
+        raise DataError(f"the cases are {', '.join(module.CASES)}")
+    built = prepare(options.kernel)
+    jobs = module.jobs(qdiscs, cases, seed)
+    print(f"{options.name}, seed {seed}, kernel {built.version}", flush=True)
+    run_all(built, jobs, max(options.jobs, 1), seed, f"{options.name}-{seed}")
+    where = LAB.parent / "build" / options.name / f"seed-{seed}"
+    text, reached = module.report(collect(jobs, where), qdiscs, cases, where)
+    show(text, built, where)
+    return reached
+
+
+def main() -> int:
+    options = arguments()
+    path = find(options.name)
+    reached = run_file(read(path), options) if path else run_module(options)
     return 0 if reached else 1
 
 

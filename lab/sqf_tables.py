@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from analysis import format_rows, split_bulk, split_steady
-from bulk_tcp import jain
+from analysis import format_rows, jain, split_bulk, split_steady
 from runner import Job
 
 POLICIES = {

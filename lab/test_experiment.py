@@ -9,12 +9,8 @@ import pytest
 
 LAB = Path(__file__).resolve().parent
 sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
-import bulk_tcp  # noqa: E402
 import las_log  # noqa: E402
-import old_flows  # noqa: E402
-import run2c_curve  # noqa: E402
 import run2c_figures  # noqa: E402
-import sift_curve  # noqa: E402
 import sift_figures  # noqa: E402
 import sqf_figures  # noqa: E402
 import sqf_tables  # noqa: E402
@@ -27,72 +23,10 @@ id,start_us,bytes,response_us,status,sender,receiver
 STATS = '[{"handle": "10:", "drops": 3}]\n'
 
 
-def cbr(name: str, delays: list[int]) -> str:
-    lines = "".join(f"{d}\n" if d else "lost\n" for d in delays)
-    ends = f"#end packets {len(delays)} lost {delays.count(0)}\n"
-    return f"cbr {name} bytes 160 least_us 3000\n{lines}{ends}"
-
-
-@pytest.mark.parametrize(
-    ("flow", "loss", "p99", "reached"),
-    [
-        ("call", 0, 3, True),
-        ("call", 0, 3.1, False),
-        ("ssh", 0.001, 1, False),
-        ("turned", 0, 20, True),
-        ("turned", 0, 21, False),
-        ("vpn", 0.001, 30, True),
-        ("vpn", 0.002, 1, False),
-        ("vpn", 0, 31, False),
-    ],
-)
-def test_goals_of_old_flows(flow: str, loss: float, p99: float, reached: bool) -> None:
-    assert old_flows.met(flow, loss, p99, 15)[1] == reached
-    assert old_flows.met("vpn", 0, 20, 1)[1]
-
-
-def test_old_flows(tmp_path: Path) -> None:
-    qdiscs = {"fq_codel": "", "las": ""}
-    data = {
-        "fq_codel-vpn": FLOWGEN + cbr("vpn", [3000, 4000, 4000]) + STATS,
-        "las-vpn": FLOWGEN + cbr("vpn", [3000, 0, 5000]) + STATS,
-    }
-    text, reached = old_flows.report(data, qdiscs, ["vpn"], tmp_path)
-    assert not reached and "NOT MET" in text
-    rows = [line.split() for line in text.splitlines()]
-    assert rows[1] == ["vpn", "fq_codel", "3", "0.00", "1.00", "1.00", "1.00", "2.000"]
-    assert rows[2] == ["vpn", "las", "3", "33.33", "1.00", "1.98", "2.00", "2.000"]
-    data["las-vpn"] = data["las-vpn"].replace("cbr vpn", "cbr other")
-    with pytest.raises(old_flows.DataError):
-        old_flows.report(data, qdiscs, ["vpn"], tmp_path)
-
-
-def test_commands_of_old_flows() -> None:
-    calls, vpn = old_flows.jobs({"las": "las"}, ["calls", "vpn"], 7)
-    assert calls.args[:2] == ["las", "3600"] and vpn.args[1] == "600"
-    assert [flow.split(":")[:2] for flow in calls.args[2].split()] == [
-        ["call", "3600"],
-        ["ssh", "3600"],
-        ["turned", "3630"],
-    ]
-
-
 def bulk(rows: list[str]) -> str:
     flows = rows[0].count(",") + 1
     lines = "".join(f"{row}\n" for row in rows)
     return f"bulk flows {flows} interval_us 10000000\n{lines}#end intervals {len(rows)}\n"
-
-
-def test_bulk(tmp_path: Path) -> None:
-    assert bulk_tcp.jain(np.array([1.0, 1.0, 0.0, 0.0])) == 0.5
-    qdiscs = {"fq_codel": "", "las": ""}
-    data = {"fq_codel-slow": bulk(["100"]), "las-slow": bulk(["97"])}
-    data |= {"fq_codel-ten": bulk(["5,5"]), "las-ten": bulk(["5,5", "9,1"])}
-    text, reached = bulk_tcp.report(data, qdiscs, ["slow", "ten"], tmp_path)
-    # 0.97 is met; 14 and 6 of 20: 400 / (2 * 232)
-    assert not reached and "0.9700" in text and "0.8621" in text
-    assert text.count("NOT MET") == 1
-    assert bulk_tcp.report(data, qdiscs, ["slow"], tmp_path)[1]
 
 
 def test_las_log(tmp_path: Path) -> None:
@@ -260,44 +194,6 @@ def test_groups_of_sift(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert ["x", "a", "short", "0.9", "1", "300.0", "30.0", "10.00", "7", "-", "0"] in rows
     assert ["x", "a", "long", "0.9", "1", "500.0", "50.0", "10.00"] in rows
     assert ["x", "b", "all", "0.9", "4", "100.0", "10.0", "10.00"] in rows
-
-
-def downloads_run(delays: list[float], drops: int = 3) -> str:
-    """A flow of 5, 50 and 500 packets in turn for each response in ms."""
-    sizes = [5, 50, 500]
-    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
-    for i, delay in enumerate(delays):
-        lines.append(f"{i},0,{1448 * sizes[i % 3]},{delay * 1000:.0f},ok,5000,{2000 + i}")
-    lines.append(f"#end flows {len(delays)} failed 0")
-    more = '"kind": "run2c", "records_peak": 7'
-    return "\n".join([*lines, f'[{{"handle": "10:", "drops": {drops}, {more}}}]', ""])
-
-
-# 6, 60 and 600 ms on the wire and 6 ms of round trip: slowdowns of 1
-ALONE = [12, 66, 606]
-
-
-@pytest.mark.parametrize(("delays", "reached"), [([18, 66, 606], True), ([19, 66, 606], False)])
-def test_curve(delays: list[float], reached: bool, tmp_path: Path) -> None:
-    """Under cake the first takes twice as long, which is an excess of 1/3."""
-    curve = run2c_curve.curve
-    data = {job.name: downloads_run(ALONE) for job in curve.jobs(curve.QDISCS, ["default"], 1)}
-    assert list(data) == ["floor", "fq_codel", "cake", "default-0", "las"]
-    data |= {"cake": downloads_run([24, 66, 606]), "default-0": downloads_run(delays, 5)}
-    text, ok = curve.report(data, curve.QDISCS, ["default"], tmp_path)
-    assert ok == reached and ("NOT MET" in text) != reached and "picture" not in text
-    row = next(line.split() for line in text.splitlines() if line.startswith("run2c "))
-    if reached:
-        assert row == "run2c 0.167 0.500 18.0 0.750 66 606 7 5".split()
-
-
-def test_curve_without_a_goal(tmp_path: Path) -> None:
-    curve = sift_curve.curve
-    jobs = curve.jobs(curve.QDISCS, ["samples", "default"], 1)
-    assert "QDISC=sift probability 0.6 samples 2" in [job.args[0] for job in jobs]
-    data = {job.name: downloads_run(ALONE) for job in jobs} | {"cake": downloads_run([24, 66, 606])}
-    text, ok = curve.report(data, curve.QDISCS, ["samples", "default"], tmp_path)
-    assert ok and "met" not in text.lower() and (tmp_path / "curve.png").stat().st_size > 5000
 
 
 def test_commands_of_run2c() -> None:

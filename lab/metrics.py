@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an experiment of scenario.py has given: numbers of each run, as a CSV, and the tables."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+import numpy as np
+from analysis import (
+    HEADER,
+    PAYLOAD,
+    DataError,
+    Run,
+    excess,
+    format_rows,
+    jain,
+    parse_run,
+    select,
+    slowdown,
+    split_bulk,
+    split_steady,
+)
+from demo import FLOOR
+from scenario import Experiment, Settings, link
+
+Metrics = dict[str, float]
+Rows = dict[tuple[str, str, int], Metrics]  # by case, qdisc (or floor) and seed
+Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
+
+KEYS = ("case", "qdisc", "seed")
+SIZES = ("<=8", "21-100", ">100")  # of analysis.CLASSES
+NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
+# The columns of the tables: head, metric, digits
+FLOWS = [
+    ("flows", "flows", 0),
+    *((f"{size} ms", f"ms {size}", 1) for size in SIZES),
+    (">100 kbit/s", "kbit/s >100", 0),
+    ("slowdown", "slowdown", 3),
+    ("excess", "excess", 3),
+    ("drops", "drops", 0),
+    ("failed", "failed", 0),
+    ("records", "records", 0),
+]
+STEADY = [
+    ("packets", "packets", 0),
+    ("loss %", "loss %", 2),
+    ("p50 ms", "p50 ms", 2),
+    ("p99", "p99 ms", 2),
+    ("max", "max ms", 2),
+    ("jitter", "jitter ms", 3),
+]
+BULK = [("Mbit/s", "bulk Mbit/s", 3), ("Jain index", "bulk Jain", 4), ("drops", "drops", 0)]
+
+
+def parse(name: str, settings: Settings, data: str, floor: bool) -> tuple[Run, Metrics]:
+    """The flows of a run, and what is to be told of all else."""
+    values: Metrics = {}
+    steady, rest = split_steady(name, data)
+    if set(steady) != (set() if floor else set(settings.get("steady", {}))):
+        raise DataError(f"{name}: not the flows that were to be measured")
+    for flow, one in steady.items():
+        values |= {f"{flow} packets": one.delay.size, f"{flow} loss %": 100 * one.loss}
+        for label, q in (("p50", 50), ("p99", 99), ("max", 100)):
+            values[f"{flow} {label} ms"] = one.percentile(q)
+        values[f"{flow} jitter ms"] = one.jitter
+    if settings.get("bulk") and not floor:
+        rates, rest = split_bulk(name, rest)
+        _, rest = split_bulk(name, rest, "sent")
+        each = rates.mean(axis=0)
+        values["bulk Mbit/s"] = each.sum() / 1e6
+        if each.size > 1:
+            values["bulk Jain"] = jain(each)
+    run = parse_run(name, rest if settings.get("flows") else NO_FLOWS + rest)
+    peaks = [q["records_peak"] for q in run.qdiscs if "records_peak" in q]
+    return run, values | {"drops": run.drops} | ({"records": peaks[0]} if peaks else {})
+
+
+def of_flows(run: Run, settings: Settings, floor: Run | None) -> Metrics:
+    ends = link(settings, run.ports[:, 0])
+    values: Metrics = {"flows": len(run.status), "failed": run.failed}
+    for size in SIZES:
+        times = select(run, size)
+        values[f"ms {size}"] = times.mean() if times.size else np.nan
+    long = (run.packets > 100) & ~np.isnan(run.response)
+    rates = run.packets[long] * PAYLOAD * 8 / run.response[long]  # kbit/s
+    values["kbit/s >100"] = rates.mean() if rates.size else np.nan
+    ratios = slowdown(run, ends)
+    values["slowdown"] = np.nan if np.isnan(ratios).all() else np.nanmean(ratios)
+    if floor and floor is not run:
+        values["excess"] = excess(run, floor, ends)
+    return values
+
+
+def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
+    """The numbers of every run; `data` is what each job has written."""
+    result: Rows = {}
+    floors: dict[tuple[str, int], Run] = {}  # each is the first of its case and seed
+    for (case, qdisc, seed), job in experiment.runs.items():
+        settings, alone = experiment.cases[case], qdisc == FLOOR
+        run, values = parse(job.name, settings, data[job.name], alone)
+        if alone:
+            floors[case, seed] = run
+        if settings.get("flows"):
+            values |= of_flows(run, settings, floors.get((case, seed)))
+        result[case, qdisc, seed] = values
+    return result
+
+
+def to_csv(rows: Rows) -> str:
+    """A line for each run; what a run has not is empty."""
+    names = dict.fromkeys(name for values in rows.values() for name in values)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*KEYS, *names])
+    for key, values in rows.items():
+        cells = [values.get(name, np.nan) for name in names]
+        writer.writerow([*key, *("" if np.isnan(cell) else f"{cell:.7g}" for cell in cells)])
+    return out.getvalue()
+
+
+def from_csv(text: str) -> Rows:
+    lines = csv.reader(io.StringIO(text))
+    names = next(lines)[len(KEYS) :]
+    result: Rows = {}
+    for case, qdisc, seed, *cells in lines:
+        pairs = zip(names, cells, strict=True)
+        result[case, qdisc, int(seed)] = {name: float(cell) for name, cell in pairs if cell}
+    return result
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """The mean and how far the ends of its 95 % confidence interval are; NaN if of one value."""
+    from scipy.special import stdtrit
+
+    number = len(values)
+    if number < 2 or not np.isfinite(values).all():
+        return float(np.mean(values)), np.nan
+    deviation = np.std(values, ddof=1) / np.sqrt(number)
+    return float(np.mean(values)), float(stdtrit(number - 1, 0.975) * deviation)
+
+
+def seeds_of(rows: Rows) -> dict[tuple[str, str], dict[str, list[float]]]:
+    """By case and qdisc: of each metric the values of the seeds."""
+    result: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for (case, qdisc, _), values in rows.items():
+        for name, value in values.items():
+            result.setdefault((case, qdisc), {}).setdefault(name, []).append(value)
+    return result
+
+
+def means(rows: Rows) -> Means:
+    result: Means = {}
+    for (case, qdisc), values in seeds_of(rows).items():
+        mean = {name: float(np.mean(each)) for name, each in values.items()}
+        result.setdefault(case, {})[qdisc] = mean
+    return result
+
+
+def table(rows: Rows, prefixes: list[str], columns: list[tuple[str, str, int]]) -> Iterator:
+    """The rows of a table: a line for each case, qdisc and prefix of the metrics' names."""
+    for (case, qdisc), values in seeds_of(rows).items():
+        for prefix in prefixes:
+            cells = []
+            for _, name, digits in columns:
+                mean, half = interval(values.get(prefix + name, [np.nan]))
+                shown = "-" if np.isnan(mean) else f"{mean:.{digits}f}"
+                cells.append(shown + ("" if np.isnan(half) else f" ±{half:.{digits}f}"))
+            if any(cell != "-" for cell in cells):
+                yield [f"{case} {qdisc} {prefix}".strip(), *cells]
+
+
+def without_empty(lines: list[list[str]]) -> list[list[str]]:
+    """Without the columns that tell nothing."""
+    keep = [i for i in range(len(lines[0])) if any(line[i] != "-" for line in lines[1:])]
+    return [[line[i] for i in keep] for line in lines]
+
+
+def tables(rows: Rows, against: str | None = None) -> str:
+    """All that the runs have measured. The mean of seeds has its 95 % confidence interval."""
+    known = {name for values in rows.values() for name in values}
+    parts = []
+    if "flows" in known:
+        some = {key: values for key, values in rows.items() if "flows" in values}
+        lines = [["", *(head for head, _, _ in FLOWS)], *table(some, [""], FLOWS)]
+        if against:
+            last = ratios(some, against)
+            lines = [[*line, cell] for line, cell in zip(lines, last, strict=True)]
+        parts.append(lines)
+    flows = sorted(name.removesuffix(" packets") for name in known if name.endswith(" packets"))
+    if flows:
+        prefixes = [f"{flow} " for flow in flows]
+        parts.append([["", *(head for head, _, _ in STEADY)], *table(rows, prefixes, STEADY)])
+    if "bulk Mbit/s" in known:
+        some = {key: values for key, values in rows.items() if "bulk Mbit/s" in values}
+        parts.append([["", *(head for head, _, _ in BULK)], *table(some, [""], BULK)])
+    return "\n".join(format_rows(without_empty(part)) for part in parts)
+
+
+def ratios(rows: Rows, against: str) -> Iterator[str]:
+    """A column for the flows: the mean excess as a part of another qdisc's."""
+    yield f"/ {against}"
+    for of_qdiscs in means(rows).values():
+        reference = of_qdiscs.get(against, {}).get("excess")
+        for values in of_qdiscs.values():
+            mine = values.get("excess")
+            yield f"{mine / reference:.3f}" if reference and mine is not None else "-"
