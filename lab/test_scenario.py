@@ -48,7 +48,7 @@ def words(job: scenario.Job) -> dict[str, str]:
 
 def test_all_of_ours_can_be_read() -> None:
     names = [path.stem for path in scenario.EXPERIMENTS.glob("*.toml")]
-    assert {"bulk", "old-flows", "sift-curve", "run2c-curve"} <= set(names)
+    assert {"d1-load", "mix", "bulk", "old-flows", "run2c-curve"} <= set(names)
     for name in names:
         one = scenario.read(scenario.find(name))
         assert one.jobs and one.goals in (None, *goals.GOALS), name
@@ -448,7 +448,7 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return experiment.arguments()
 
     assert given("mine.toml").seed is None and given("sift", "--seed", "0").seed == 0
-    assert scenario.find("bulk") and not scenario.find("mine") and not scenario.find("x.toml")
+    assert scenario.find("d1-load") and not scenario.find("mine") and not scenario.find("x.toml")
     options = given("mine.toml", "--qdiscs", "cake,x=fq_codel", "--cases", "base")
     known = scenario.read(Path("mine.toml")).qdiscs
     assert experiment.chosen(options, known) == (
@@ -456,7 +456,7 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ["base"],
     )
     monkeypatch.setenv("SEED", "5")
-    assert given("bulk").seed == 5
+    assert given("d1-load").seed == 5
     with pytest.raises(SystemExit):
         given("nothing")
     options.qdiscs = "nothing"
