@@ -25,7 +25,8 @@ PORT = 5000  # flowgen's first one
 LAST_PORT = 7063  # bulk's last one
 MOST_LINKS, MOST_STEADY = 15, 8  # of net.sh and cbr
 MSS = 1460
-FIFOS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")  # are in every kernel
+# Are in every kernel; srpt is the lab's own, and net.sh loads it
+BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 Settings = dict[str, Any]
@@ -385,7 +386,7 @@ def modules_of(settings: Settings, words: str) -> list[str]:
     kind = words.split()[0]
     result = ["veth", "sch_htb", "sch_netem"]
     result += ["sch_prio", "cls_u32"] if "links" in settings["network"] else []
-    result += [] if kind in FIFOS else [f"sch_{kind}"]
+    result += [] if kind in BUILT_IN else [f"sch_{kind}"]
     # What run2c does not learn the senders have to tell
     result += ["run2c_isn"] if needs_isn(words) else []
     congestion = settings.get("tcp", {}).get("congestion", "cubic")
