@@ -93,6 +93,7 @@ def main() -> int:
         case ["repeat", host, port, size, streams]:
             while True:
                 send(host, int(port), int(size), int(streams))
+                time.sleep(0.5)  # where nothing slows it down, others want the processor, too
         case ["flood", host, port, pause]:
             flood(host, int(port), int(pause))
     return 2
