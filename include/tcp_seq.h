@@ -16,6 +16,7 @@
 struct sf_tcp {
 	u32	seq;		/* of its first byte */
 	bool	found;		/* false: it is something else, and seq is 0 */
+	bool	control;	/* SYN or RST */
 };
 
 /* @header: of TCP, anywhere in memory */
@@ -24,7 +25,11 @@ static inline struct sf_tcp sf_tcp_header(const void *header)
 	__be32 seq;
 
 	memcpy(&seq, header + offsetof(struct tcphdr, seq), sizeof(seq));
-	return (struct sf_tcp) { be32_to_cpu(seq), true };
+	return (struct sf_tcp) {
+		.seq	 = be32_to_cpu(seq),
+		.found	 = true,
+		.control = ((const u8 *)header)[SF_TCP_FLAGS_OFFSET] & (SF_TCP_SYN | SF_TCP_RST),
+	};
 }
 
 #define SF_EXTHDRS_MAX	8

@@ -27,7 +27,8 @@
  * - learn: for hosts that do not play along, the number that a connection begins with is
  *   remembered (flow_recent.h), and a rank is the distance to it. A connection that finds
  *   no room among these records has the rank that its number tells. It is forgotten when
- *   it is reset or silent for `idle`, or when another wants its record.
+ *   it is reset or silent for `idle`, or when another wants its record. A SYN or RST of
+ *   none that is known has the lowest rank and leaves no record, however many come.
  *
  * - order: RuN, section II-A. Not two bands, but one queue by rank; of equal ranks
  *   the first to come goes first. The highest rank goes when there is no room.
@@ -133,7 +134,7 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 	}
 	sf_count(q->tcp, 1);
 	if (!to->flow)
-		return tcp.seq & (q->opt.span - 1);
+		return tcp.control && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
 	to->flow->seen = jiffies;
 	return run2c_learned(to->flow, tcp.seq);
 }
@@ -216,15 +217,15 @@ static const struct sf_kind run2c_kind = {
 };
 
 /*
- * A record for the flow in q->s.key, which begins with @skb: @f if it has one, where
+ * A record for the flow in q->s.key, which begins with @seq: @f if it has one, where
  * packets of the connection before still wait, or NULL if there is no room.
  */
-static noinline struct sf_flow *run2c_begin(struct run2c_sched *q, const struct sk_buff *skb,
-					    u32 hash, struct sf_flow *f)
+static noinline struct sf_flow *run2c_begin(struct run2c_sched *q, u32 seq, u32 hash,
+					    struct sf_flow *f)
 {
 	f = f ?: sf_recent_assign(&q->s, &q->recent, hash);
 	if (f) {
-		f->first = sf_tcp_read(skb).seq;
+		f->first = seq;
 		f->last = f->first;
 		f->wraps = 0;
 		f->closing = false;
@@ -236,12 +237,13 @@ static noinline int run2c_enqueue_learning(struct sk_buff *skb, struct Qdisc *sc
 					   struct sk_buff **to_free)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
+	struct sf_tcp tcp = sf_tcp_read(skb);
 	struct sf_place to = {};
 	struct sf_flow *f;
 	u8 flags = 0;
 	int ret;
 
-	if (sf_tcp_read(skb).found) {
+	if (tcp.found) {
 		flags = sf_flow_key_read(skb, &q->s.key);
 		to.hash = sf_flow_key_hash(&q->s.key, &q->s.table.secret);
 	}
@@ -249,8 +251,8 @@ static noinline int run2c_enqueue_learning(struct sk_buff *skb, struct Qdisc *sc
 	if (flags) {
 		f = sf_recent_find(&q->s, to.hash, flags);
 		/* A flow that ends keeps its ranks until its last low packet has left. */
-		if (!f || flags & SF_TCP_SYN)
-			f = run2c_begin(q, skb, to.hash, f);
+		if (f ? flags & SF_TCP_SYN : !tcp.control)
+			f = run2c_begin(q, tcp.seq, to.hash, f);
 		to.flow = f;
 	}
 	ret = sf_enqueue(skb, sch, &to, to_free, &run2c_kind);

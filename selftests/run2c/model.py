@@ -81,12 +81,14 @@ class Model(BandsModel):
             if record.closing and not self.held(name):
                 del self.flows[name]
 
-    def _rank(self, packet: Packet, record: Record | None) -> int:
+    def _rank(self, packet: Packet, record: Record | None, control: bool) -> int:
         if packet.seq is None:
             self.others += 1
             return 0 if self.other == "high" else LAST
         self.tcp += 1
-        return record.rank(packet.seq) if record else packet.seq % self.span
+        if record:
+            return record.rank(packet.seq)
+        return 0 if control and self.learn else packet.seq % self.span
 
     def _put(self, packet: Packet) -> None:
         """At its rank, behind those of the same"""
@@ -97,11 +99,11 @@ class Model(BandsModel):
         else:
             self.bands[HIGH if rank < self.threshold else LOW].append(packet)
 
-    def _insert(self, packet: Packet, name: Any, band: int | None) -> None:
+    def _insert(self, packet: Packet, name: Any, band: int | None, control: bool) -> None:
         record = None
         if band is None:
             record = self.flows.get(name)
-            self.ranks[packet.ident] = self._rank(packet, record)
+            self.ranks[packet.ident] = self._rank(packet, record, control)
         else:
             self.ranks[packet.ident] = 0 if band == HIGH else LAST
         self._put(packet)
@@ -115,11 +117,13 @@ class Model(BandsModel):
         return gone
 
     def _begin(self, name: Any, seq: int, flags: str) -> None:
-        """The record of a flow, if it has none or this is a new connection of its ports"""
+        """The record of a flow, if it needs one or this is a new connection of its ports"""
         if "S" in flags and name in self.flows:
             self.flows[name].closing = True
             self._forget_ended()
         if name not in self.flows:
+            if set(flags) & set("SR"):
+                return
             self.learned += 1
         elif "S" not in flags:
             return
@@ -130,7 +134,7 @@ class Model(BandsModel):
 
         A flow of None is one that no record may be made of.
         """
-        before = self.qlen
+        before, control = self.qlen, bool(set(flags) & set("SR"))
         name = packets[0].flow if self.learn and band is None else None
         dropped = []
         if name is not None:
@@ -140,7 +144,7 @@ class Model(BandsModel):
                 self.drop_memory += 1
                 dropped.append(packet)
                 continue
-            self._insert(packet, name, band)
+            self._insert(packet, name, band, control)
             while self._over():
                 dropped.append(self._drop())
         left = len(set(packets) - set(dropped))

@@ -284,8 +284,21 @@ def test_port_used_again(gate: Callable[..., Gate]) -> None:
     assert classes(d0).popitem()[1] == {"backlog": 200, "qlen": 2, "rank": FAR}
     assert d0.order() == [1, 2, 0, 3]
     assert d0.show()["records"] == 1
-    put(d0, segment(1, 9, "S"))
-    assert (bands(d0), d0.show()["records"]) == ((1, 0), 1)
+    put(d0, segment(1, FAR + 9, "S"))
+    assert (bands(d0), d0.show()["records"]) == ((1, 0), 0)
+
+
+def test_flood_leaves_no_record(gate: Callable[..., Gate]) -> None:
+    """What has only begun, or is refused, is high, and drives nobody out."""
+    d0 = gate("learn flows 8")
+    far(d0)
+    for number in range(40):
+        flags = ("S", "SA", "R", "RA")[number % 4]
+        put(d0, segment(2 + number, FAR * number, flags, "46"[number % 3 // 2]))
+    shown = d0.show()
+    assert (bands(d0), shown["records"], shown["evictions"]) == ((40, 0), 1, 0)
+    put(d0, segment(1, 2 * FAR))
+    assert bands(d0) == (40, 1)
 
 
 def test_idle(gate: Callable[..., Gate]) -> None:
