@@ -14,7 +14,7 @@ import numpy as np
 
 PAYLOAD = 1448
 WIRE_BITS = 1500 * 8
-HEADER = "id,start_us,bytes,response_us,status,sender,receiver"
+HEADER = "id,start_us,bytes,response_us,status,sender,receiver,sent,lost"
 # Size classes: more than, up to
 CLASSES = {
     "all": (0, np.inf),
@@ -48,6 +48,8 @@ class Run:
     status: list[str]
     qdiscs: list[dict]  # tc -s -j qdisc show, of the bottleneck
     ports: np.ndarray  # the sender's and the receiver's
+    sent: np.ndarray  # the sender's packets, of any kind, and those that did not arrive
+    lost: np.ndarray
 
     def statistic(self, kind: str, name: str) -> int | None:
         """What tc shows of the qdisc of this kind; None if there is none."""
@@ -77,7 +79,7 @@ def parse_run(name: str, text: str) -> Run:
     if (
         words != ["#end", "flows", str(len(rows)), "failed", words[-1]]
         or [row[0] for row in rows] != [str(i) for i in range(len(rows))]
-        or any(len(row) != 7 for row in rows)
+        or any(len(row) != len(HEADER.split(",")) for row in rows)
         or sum(row[4] != "ok" for row in rows) != int(words[-1])
     ):
         raise DataError(f"{name}: the list of flows does not add up to its last line")
@@ -92,7 +94,9 @@ def parse_run(name: str, text: str) -> Run:
         np.array([float(row[3]) / 1000 if row[4] == "ok" else np.nan for row in rows]),
         [row[4] for row in rows],
         qdiscs,
-        np.array([[int(port) for port in row[5:]] for row in rows]),
+        np.array([[int(port) for port in row[5:7]] for row in rows]),
+        np.array([int(row[7]) for row in rows]),
+        np.array([int(row[8]) for row in rows]),
     )
 
 
@@ -188,11 +192,33 @@ def excess(run: Run, floor: Run, link: Link) -> float:
     return float(np.nanmean(slowdown(run, link) - slowdown(floor, link)))
 
 
+def of_class(run: Run, size_class: str) -> np.ndarray:
+    """Which flows are of a size class."""
+    low, high = CLASSES[size_class]
+    return (run.packets > low) & (run.packets <= high)
+
+
 def select(run: Run, size_class: str) -> np.ndarray:
     """Response times of the finished flows of a size class."""
-    low, high = CLASSES[size_class]
-    keep = (run.packets > low) & (run.packets <= high) & ~np.isnan(run.response)
-    return run.response[keep]
+    return run.response[of_class(run, size_class) & ~np.isnan(run.response)]
+
+
+def loss(run: Run, size_class: str) -> float:
+    """The part of its packets that was dropped; NaN if it has sent none."""
+    keep = of_class(run, size_class)
+    sent = run.sent[keep].sum()
+    return float(run.lost[keep].sum() / sent) if sent else np.nan
+
+
+def fairness(run: Run, floor: Run, size_class: str) -> float:
+    """Jain's index of what each flow has got of the throughput that it has alone.
+
+    1 if waiting made all of them longer by the same factor. Only of flows that ended in both
+    runs; NaN if there is none.
+    """
+    shares = (floor.response / run.response)[of_class(run, size_class)]
+    shares = shares[~np.isnan(shares)]
+    return jain(shares) if shares.size else np.nan
 
 
 def format_rows(rows: list[list[str]]) -> str:

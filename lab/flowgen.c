@@ -11,6 +11,11 @@
  * All flows are drawn from the seed before the first one starts. Arrivals and
  * sizes have a random stream each: another load means the same sizes.
  *
+ * Both ends tell how many packets the sender has sent, and how many have arrived: those
+ * missing were dropped on the way, whatever was repeated. For that the receiver's end
+ * is asked only when the sender has acknowledged that it closes, with its last packet.
+ * Should that be lost, the next one is counted in its place.
+ *
  * With --sizes a file is told how long each flow will be (bench/sch_srpt.c): a line with
  * its ports, the sender's first, and its bytes.
  *
@@ -21,6 +26,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -43,6 +49,9 @@
 #define FIRST_PORT	2000	/* the receiver's */
 #define LAST_PORT	65535
 
+/* States of TCP, as in the kernel's net/tcp_states.h */
+enum { CLOSE = 7, CLOSE_WAIT };
+
 enum source { TIMER, LISTENER, CLIENT, SERVER };
 
 struct flow {
@@ -51,6 +60,7 @@ struct flow {
 	long long response;	/* ns */
 	int client, server;	/* the receiver's and the sender's socket, or -1 */
 	unsigned int ports[2];	/* the sender's and the receiver's */
+	unsigned int left, arrived;	/* the sender's packets, how many */
 	const char *status;	/* ok, connect, reset, short, timeout */
 };
 
@@ -353,10 +363,28 @@ static void open_listeners(void)
 	}
 }
 
-static void close_end(int *fd)
+static struct tcp_info tcp_info(int fd)
 {
-	close(*fd);
-	*fd = -1;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		err(1, "TCP_INFO");
+	return info;
+}
+
+static void close_client(struct flow *f)
+{
+	f->arrived = tcp_info(f->client).tcpi_segs_in;
+	close(f->client);
+	f->client = -1;
+}
+
+static void close_server(struct flow *f)
+{
+	f->left += tcp_info(f->server).tcpi_segs_out;
+	close(f->server);
+	f->server = -1;
 }
 
 static void flow_ended(void)
@@ -369,7 +397,6 @@ static void flow_ended(void)
 static void flow_failed(struct flow *f, const char *why, int error)
 {
 	struct linger hard = { .l_onoff = 1 };
-	int *end[] = { &f->client, &f->server };
 
 	/* What counts is the last byte: later trouble does not */
 	if (!f->response) {
@@ -379,11 +406,13 @@ static void flow_failed(struct flow *f, const char *why, int error)
 		       why, error ? strerror(error) : "");
 	}
 	/* A failed flow must not go on sending behind our back */
-	for (int i = 0; i < 2; i++) {
-		if (*end[i] < 0)
-			continue;
-		setsockopt(*end[i], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-		close_end(end[i]);
+	if (f->client >= 0) {
+		setsockopt(f->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		close_client(f);
+	}
+	if (f->server >= 0) {
+		setsockopt(f->server, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		close_server(f);
 	}
 	flow_ended();
 }
@@ -444,9 +473,15 @@ static void client_event(struct flow *f, unsigned int events)
 			return;
 		}
 		if (!n) {
-			close_end(&f->client);
-			if (f->server < 0)
-				flow_ended();
+			switch (tcp_info(f->client).tcpi_state) {
+			case CLOSE_WAIT:
+				shutdown(f->client, SHUT_WR);
+				break;
+			case CLOSE:
+				close_client(f);
+				if (f->server < 0)
+					flow_ended();
+			}
 			return;
 		}
 		f->got += n;
@@ -481,9 +516,9 @@ static void server_event(struct flow *f, unsigned int events)
 		if (f->sent == f->bytes)
 			shutdown(f->server, SHUT_WR);
 	}
-	/* Both directions shut: the receiver has seen our end and closed */
+	/* Both directions shut: the receiver has seen our end and sent its own */
 	if (events & EPOLLHUP) {
-		close_end(&f->server);
+		close_server(f);
 		if (f->client < 0)
 			flow_ended();
 	}
@@ -505,6 +540,8 @@ static void accept_all(unsigned int index)
 			continue;
 		}
 		flows[i - 1].server = fd;
+		/* What it has sent before there was a socket to count it */
+		flows[i - 1].left = 1 + tcp_info(fd).tcpi_total_retrans;
 		watch(fd, SERVER, i - 1, EPOLLOUT | EPOLLRDHUP);
 	}
 	if (errno != EAGAIN && errno != ECONNABORTED)
@@ -622,15 +659,16 @@ static void write_csv(FILE *out)
 	unsigned int ok = 0;
 
 	fputs(list ? "id,start_us,bytes\n" :
-	      "id,start_us,bytes,response_us,status,sender,receiver\n", out);
+	      "id,start_us,bytes,response_us,status,sender,receiver,sent,lost\n", out);
 	for (unsigned int i = 0; i < nflows; i++) {
 		const struct flow *f = &flows[i];
 
 		fprintf(out, "%u,%lld,%lld", i, f->at / 1000,
 			f->bytes);
 		if (!list)
-			fprintf(out, ",%lld,%s,%u,%u", f->response / 1000, f->status,
-				f->ports[0], f->ports[1]);
+			fprintf(out, ",%lld,%s,%u,%u,%u,%u", f->response / 1000, f->status,
+				f->ports[0], f->ports[1], f->left,
+				f->left > f->arrived ? f->left - f->arrived : 0);
 		putc('\n', out);
 		ok += f->response > 0;
 	}

@@ -12,8 +12,10 @@ from analysis import (
     DataError,
     Run,
     excess,
+    fairness,
     format_rows,
     jain,
+    loss,
     parse_run,
     select,
     slowdown,
@@ -29,6 +31,7 @@ Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
 
 KEYS = ("case", "qdisc", "seed")
 SIZES = ("<=8", "21-100", ">100")  # of analysis.CLASSES
+LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some by this size
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
 # The columns of the tables: head, metric, digits
 FLOWS = [
@@ -37,9 +40,17 @@ FLOWS = [
     (">100 kbit/s", "kbit/s >100", 0),
     ("slowdown", "slowdown", 3),
     ("excess", "excess", 3),
+    ("Jain index", "Jain", 3),
+    ("of >100", "Jain >100", 3),
     ("drops", "drops", 0),
     ("failed", "failed", 0),
     ("records", "records", 0),
+]
+LOSS = [
+    ("loss %", "loss %", 2),
+    *((f"of {size}", f"loss % {size}", 2) for size in SIZES),
+    ("flows with loss", "flows with loss", 0),
+    (f"of <={LOSSY}", f"flows with loss <={LOSSY}", 0),
 ]
 STEADY = [
     ("packets", "packets", 0),
@@ -86,8 +97,14 @@ def of_flows(run: Run, settings: Settings, floor: Run | None) -> Metrics:
     values["kbit/s >100"] = rates.mean() if rates.size else np.nan
     ratios = slowdown(run, ends)
     values["slowdown"] = np.nan if np.isnan(ratios).all() else np.nanmean(ratios)
+    for size in ("all", *SIZES):
+        values[f"loss % {size}".removesuffix(" all")] = 100 * loss(run, size)
+    values["flows with loss"] = np.sum(run.lost > 0)
+    values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))
     if floor and floor is not run:
         values["excess"] = excess(run, floor, ends)
+        values["Jain"] = fairness(run, floor, "all")
+        values["Jain >100"] = fairness(run, floor, ">100")
     return values
 
 
@@ -186,6 +203,8 @@ def tables(rows: Rows, against: str | None = None) -> str:
             last = ratios(some, against)
             lines = [[*line, cell] for line, cell in zip(lines, last, strict=True)]
         parts.append(lines)
+        some = {key: values for key, values in some.items() if key[1] != FLOOR}
+        parts.append([["", *(head for head, _, _ in LOSS)], *table(some, [""], LOSS)])
     flows = sorted(name.removesuffix(" packets") for name in known if name.endswith(" packets"))
     if flows:
         prefixes = [f"{flow} " for flow in flows]

@@ -19,7 +19,8 @@ def text(flows: list[tuple[float, float, str]], stats: str = STATS) -> str:
     """Flows as (packets, response in ms, status)."""
     lines = [analysis.HEADER]
     lines += [
-        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status},5000,{2000 + i}"
+        f"{i},{i * 1000},{round(size * 1448)},{round(ms * 1000)},{status},5000,{2000 + i},"
+        f"{round(size) + 4},{i}"
         for i, (size, ms, status) in enumerate(flows)
     ]
     failed = sum(status != "ok" for *_, status in flows)
@@ -74,6 +75,29 @@ def test_slowdown_and_excess() -> None:
     other = analysis.parse_run("other", text([(6, 12, "ok"), *FLOOR[1:]]))
     with pytest.raises(analysis.DataError, match="same flows"):
         analysis.excess(run, other, LINK)
+
+
+def test_loss() -> None:
+    """Flows of 5, 50 and 500 packets have sent 4 more, and the i-th has lost i."""
+    run = analysis.parse_run("x", text(FLOWS))
+    assert (run.sent.tolist(), run.lost.tolist()) == ([9, 54, 504], [0, 1, 2])
+    assert [analysis.loss(run, label) for label in ("all", "<=8", "21-100", ">100")] == [
+        3 / 567,
+        0,
+        1 / 54,
+        2 / 504,
+    ]
+    assert np.isnan(analysis.loss(analysis.parse_run("x", text(FLOWS[:1])), ">100"))
+
+
+def test_fairness() -> None:
+    """What counts is how much longer each takes than alone, not how long."""
+    run = analysis.parse_run("x", text(FLOWS))
+    floor = analysis.parse_run("floor", text(FLOOR))
+    # 1/2 and 1/3 of the throughput alone; the failed flow does not count
+    assert analysis.fairness(run, floor, "all") == pytest.approx((5 / 6) ** 2 / (2 * 13 / 36))
+    assert analysis.fairness(run, floor, "21-100") == pytest.approx(1)
+    assert np.isnan(analysis.fairness(run, floor, ">100"))
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,9 @@ import run2c_figures  # noqa: E402
 import sift_figures  # noqa: E402
 import sqf_figures  # noqa: E402
 import sqf_tables  # noqa: E402
+from analysis import HEADER  # noqa: E402
 
-FLOWGEN = """\
-id,start_us,bytes,response_us,status,sender,receiver
-0,0,7240,24000,ok,5000,2000
-#end flows 1 failed 0
-"""
+FLOWGEN = f"{HEADER}\n0,0,7240,24000,ok,5000,2000,9,0\n#end flows 1 failed 0\n"
 STATS = '[{"handle": "10:", "drops": 3}]\n'
 
 
@@ -137,9 +134,9 @@ def test_queues_of_the_kernels_own_packets() -> None:
 
 def sift_run(delays: list[float], long: list[int], peak: int | None) -> str:
     """A flow for each delay in ms; those that were sampled, by number."""
-    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    lines = [HEADER]
     for i, delay in enumerate(delays):
-        lines.append(f"{i},0,948,{delay * 1000:.0f},ok,{5000 + i % 5},{3000 + i}")
+        lines.append(f"{i},0,948,{delay * 1000:.0f},ok,{5000 + i % 5},{3000 + i},5,0")
     lines.append(f"#end flows {len(delays)} failed 0")
     lines += [f"long {5000 + i % 5} {3000 + i}" for i in long]
     more = f', "records_peak": {peak}' if peak else ""
@@ -218,10 +215,10 @@ def test_commands_of_run2c() -> None:
 
 def run2c_run(flows: list[tuple[float, float]], persistent: list[int] | None = None) -> str:
     """Flows of so many packets and ms, begun 1 s after each other; kbit/s of others."""
-    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    lines = [HEADER]
     for i, (size, delay) in enumerate(flows):
         shown = f"{delay * 1000:.0f},ok" if delay else "0,timeout"
-        lines.append(f"{i},{i}000000,{1448 * size},{shown},{5000 + i % 10},{2000 + i}")
+        lines.append(f"{i},{i}000000,{1448 * size},{shown},{5000 + i % 10},{2000 + i},{size + 4},0")
     lines.append(f"#end flows {len(flows)} failed {sum(not delay for _, delay in flows)}")
     text = "\n".join([*lines, ""])
     if persistent:

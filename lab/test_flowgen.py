@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The traffic generator: the flows it draws, and runs over loopback in a namespace of its own."""
 
+import json
 import math
 import subprocess
 from pathlib import Path
@@ -164,7 +165,7 @@ def over_loopback(flowgen: Path, *options: str, script: str = 'exec "$@"') -> tu
 
 
 def check(lines: list[str], flows: list[tuple[int, int]], failed: int = 0) -> list[list[str]]:
-    assert lines[0] == "id,start_us,bytes,response_us,status,sender,receiver"
+    assert lines[0] == "id,start_us,bytes,response_us,status,sender,receiver,sent,lost"
     assert lines[-1] == f"#end flows {len(flows)} failed {failed}"
     rows = [line.split(",") for line in lines[1:-1]]
     assert [int(row[2]) for row in rows] == [size for _, size in flows]
@@ -210,7 +211,7 @@ def test_sizes_are_told(flowgen: Path) -> None:
     options = ["--size", D1, "--load", "0.9", "--duration", "0.5", "--rate", "1e8"]
     lines, _ = over_loopback(flowgen, *options, "--sizes", str(told))
     rows = check(lines, listed(flowgen, *options))
-    assert told.read_text().splitlines() == [" ".join([*row[5:], row[2]]) for row in rows]
+    assert told.read_text().splitlines() == [" ".join([*row[5:7], row[2]]) for row in rows]
 
 
 @pytest.mark.parametrize("addr", ["127.0.0.1", "::1"])
@@ -247,6 +248,40 @@ def test_refused_connections_are_counted(flowgen: Path) -> None:
     rows = check(lines, flows, failed=len(flows))
     assert all(row[4] == "connect" for row in rows)
     assert console.count(": connect Connection refused") == len(flows) > 0
+
+
+# rcv, where this begins, and snd, with a narrow way out of it
+NARROW = """
+unshare --net sleep 60 &
+snd=$!
+trap "kill $snd" EXIT
+while [ /proc/$snd/ns/net -ef /proc/$$/ns/net ]; do sleep 0.01; done
+ip link add rcv0 type veth peer name snd0
+ip link set snd0 netns $snd
+ip link set rcv0 up gso_max_segs 1
+ip addr add 10.0.1.2/24 dev rcv0
+nsenter --net=/proc/$snd/ns/net sh -euc "
+	ip link set snd0 up gso_max_segs 1
+	ip addr add 10.0.1.1/24 dev snd0
+	tc qdisc add dev snd0 root tbf rate 20mbit burst 3k limit 20k"
+"$@" --snd /proc/$snd/ns/net --rcv /proc/$$/ns/net --addr 10.0.1.1 >/dev/null
+nsenter --net=/proc/$snd/ns/net tc -s -j qdisc show dev snd0
+"""
+
+
+def test_packets_that_are_dropped(flowgen: Path) -> None:
+    """Each flow's, by what both ends tell: all that the qdisc has dropped."""
+    options = ["--size", D1, "--load", "0.9", "--duration", "2", "--rate", "2e7"]
+    lines, console = over_loopback(flowgen, *options, script=NARROW)
+    rows = check(lines, listed(flowgen, *options))
+    sent, lost = (sum(int(row[i]) for row in rows) for i in (7, 8))
+    tbf = json.loads(console)[0]
+    assert tbf["drops"] > 100 and lost == pytest.approx(tbf["drops"], rel=0.02)
+    # Neighbours and the like are no flow's
+    assert 0 <= tbf["packets"] + tbf["drops"] - sent < 30
+    # Beside the data: one to connect, one at last, and one that ends it, or is the last of data
+    more = sorted(int(row[7]) + -int(row[2]) // 1448 for row in rows if row[8] == "0")
+    assert more[len(more) // 2] in (2, 3)
 
 
 @pytest.mark.parametrize("mode", [[], ["--alone"]])

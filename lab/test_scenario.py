@@ -16,7 +16,7 @@ import experiment  # noqa: E402
 import goals  # noqa: E402
 import metrics  # noqa: E402
 import scenario  # noqa: E402
-from analysis import DataError  # noqa: E402
+from analysis import HEADER, DataError  # noqa: E402
 
 MINE = """\
 title = "Mine"
@@ -268,10 +268,11 @@ def test_parts_of_an_experiment(tmp_path: Path) -> None:
 # 5 packets are 6 ms on the wire: slowdown 2 in 24 ms
 def run(delays: list[float], more: str = "", drops: int = 3) -> str:
     """Flows of 5, 50 and 500 packets in turn, one for each response in ms (0: failed)."""
-    lines = ["id,start_us,bytes,response_us,status,sender,receiver"]
+    lines = [HEADER]
     for i, delay in enumerate(delays):
         shown = f"{delay * 1000:.0f},ok" if delay else "0,timeout"
-        lines.append(f"{i},0,{1448 * [5, 50, 500][i % 3]},{shown},{5000 + i % 2},{2000 + i}")
+        ports = f"{5000 + i % 2},{2000 + i}"
+        lines.append(f"{i},0,{1448 * [5, 50, 500][i % 3]},{shown},{ports},10,{i % 3}")
     lines.append(f"#end flows {len(delays)} failed {delays.count(0)}")
     stats = [{"handle": "1:", "drops": 9}, {"handle": "10:", "drops": drops, "records_peak": 7}]
     return "\n".join([*lines, ""]) + more + json.dumps(stats) + "\n"
@@ -312,6 +313,12 @@ def test_report(tmp_path: Path) -> None:
     assert las["kbit/s >100"] == pytest.approx(500 * 1448 * 8 / 606)
     assert (las["excess"], rows["base", "cake", 1]["excess"]) == pytest.approx((0.5 / 3, 1 / 3))
     assert (las["drops"], las["failed"], las["flows"], las["records"]) == (3, 0, 3, 7)
+    # Of 10 packets each the second and the third flow have lost 1 and 2
+    assert [las[f"loss %{size}"] for size in ("", " <=8", " 21-100", " >100")] == [10, 0, 10, 20]
+    assert (las["flows with loss"], las["flows with loss <=40"]) == (2, 0)
+    # The first flow has 2/3 of the throughput that it has alone
+    assert las["Jain"] == pytest.approx((8 / 3) ** 2 / (3 * 22 / 9)) and las["Jain >100"] == 1
+    assert "Jain" not in rows["base", "floor", 1]
     assert las["call loss %"] == 25 and las["call max ms"] == 2
     assert las["call jitter ms"] == pytest.approx((2 + 1) / 2)
     assert las["bulk Mbit/s"] == pytest.approx(2) and las["bulk Jain"] == pytest.approx(1)
@@ -330,6 +337,8 @@ def test_report(tmp_path: Path) -> None:
     assert cake[-1] == "1.000" and cake[2:6] == ["3", "±0", "24.0", "±0.0"]
     floor = next(line for line in found if line[:2] == ["base", "floor"])
     assert floor[-1] == "-"
+    lost = "10.00 ±0.00 0.00 ±0.00 10.00 ±0.00 20.00 ±0.00 2 ±0 0 ±0"
+    assert ["base", "las", *lost.split()] in found
     call = next(line for line in found if line[:3] == ["base", "cake", "call"])
     assert call[3:7] == ["4", "±0", "25.00", "±0.00"]
     assert ["base", "cake", "2.000", "±0.000", "1.0000", "±0.0000", "3", "±0"] in found
