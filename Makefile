@@ -64,9 +64,10 @@ uninstall:
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
+SPARSE	= W=1 KBUILD_CHECKSRC=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror
 sparse:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" W=1 KBUILD_CHECKSRC=2 \
-		CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror modules
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" $(SPARSE) modules
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" $(SPARSE) modules
 
 clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
