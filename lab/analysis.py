@@ -297,7 +297,7 @@ def save(figure: Any, base: Path) -> None:
     import matplotlib.pyplot as plt
 
     for suffix, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
-        figure.savefig(base.with_suffix(suffix), metadata=metadata, dpi=130)
+        figure.savefig(f"{base}{suffix}", metadata=metadata, dpi=130)
     plt.close(figure)
 
 

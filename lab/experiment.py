@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import las_log
+import pictures
 import run2c_figures
 import sift_figures
 import sqf_figures
@@ -108,6 +109,8 @@ def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
     text += "".join(f"{goal}: {'met' if ok else 'NOT MET'}\n" for goal, ok in reached)
     if curves(found, experiment, where / "curves"):
         text += f"picture: {where / 'curves.svg'}\n"
+    elif pictures.draw(rows, experiment.title, where / experiment.name):
+        text += f"picture: {where / experiment.name}.svg\n"
     show(text, built, where)
     return all(ok for _, ok in reached)
 

@@ -3,7 +3,9 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from analysis import (
@@ -30,6 +32,10 @@ Rows = dict[tuple[str, str, int], Metrics]  # by case, qdisc (or floor) and seed
 Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
 
 KEYS = ("case", "qdisc", "seed")
+# By the names that experiments give them
+OURS = ("las", "sqf", "sift", "run2c")
+PEERS = ("pfifo", "fq_codel", "cake", "fq", "sfq", "hhf")
+ORACLE = ("srpt",)  # is told the sizes
 SIZES = ("<=8", "21-100", ">100")  # of analysis.CLASSES
 LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some by this size
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
@@ -60,6 +66,11 @@ STEADY = [
     ("max", "max ms", 2),
     ("jitter", "jitter ms", 3),
 ]
+# Of which metrics less is better, and of which more; others are not compared
+LESS = re.compile(
+    r"ms (<=8|21-100|>100)|excess|failed|loss %( \S+)?|\w+ (loss %|(p50|p99|max|jitter) ms)"
+)
+MORE = re.compile(r"kbit/s >100|Jain( >100)?|bulk (Mbit/s|Jain)")
 BULK = [("Mbit/s", "bulk Mbit/s", 3), ("Jain index", "bulk Jain", 4), ("drops", "drops", 0)]
 
 
@@ -223,3 +234,83 @@ def ratios(rows: Rows, against: str) -> Iterator[str]:
         for values in of_qdiscs.values():
             mine = values.get("excess")
             yield f"{mine / reference:.3f}" if reference and mine is not None else "-"
+
+
+def compared(rows: Rows) -> Iterator[tuple[str, str, int]]:
+    """Each case and metric of which less is better (1) or more is (-1)."""
+    names: dict[str, dict[str, None]] = {}
+    for (case, _, _), values in rows.items():
+        names.setdefault(case, {}).update(dict.fromkeys(values))
+    for case, of_case in names.items():
+        for name in of_case:
+            if LESS.fullmatch(name) or MORE.fullmatch(name):
+                yield case, name, 1 if LESS.fullmatch(name) else -1
+
+
+def best(rows: Rows) -> dict[tuple[str, str], list[str]]:
+    """By case and metric: the qdiscs with the best mean, but for those that are told the sizes."""
+    found = means(rows)
+    result = {}
+    for case, metric, sign in compared(rows):
+        values = {
+            qdisc: sign * of[metric]
+            for qdisc, of in found[case].items()
+            if metric in of and qdisc not in (FLOOR, *ORACLE)
+        }
+        if values:
+            least = min(values.values())
+            result[case, metric] = [q for q, value in values.items() if value == least]
+    return result
+
+
+class Defeat(NamedTuple):
+    """One of ours is worse than a peer; their means over the seeds that both have."""
+
+    case: str
+    metric: str
+    ours: str
+    peer: str
+    mine: float
+    theirs: float
+
+
+def defeats(rows: Rows) -> list[Defeat]:
+    """Where one of ours is worse than a peer by more than chance makes it.
+
+    Seeds give both the same flows, so it is their difference for each seed of which the 95 %
+    confidence interval has to be above 0. Of one seed any difference counts.
+    """
+    seeds = dict.fromkeys(seed for _, _, seed in rows)
+    result = []
+    for case, metric, sign in compared(rows):
+        for ours, peer in ((a, b) for a in OURS for b in PEERS):
+            both = [
+                [rows.get((case, q, seed), {}).get(metric) for q in (ours, peer)] for seed in seeds
+            ]
+            pairs = np.array([pair for pair in both if None not in pair], float).reshape(-1, 2)
+            # Delays are infinite if nothing arrived
+            pairs = pairs[~np.isinf(pairs).all(axis=1)]
+            if not len(pairs):
+                continue
+            more, half = interval(list(sign * (pairs[:, 0] - pairs[:, 1])))
+            if more > (0 if np.isnan(half) else half):
+                result.append(Defeat(case, metric, ours, peer, *map(float, pairs.mean(axis=0))))
+    return result
+
+
+def winners(rows: Rows) -> list[list[str]]:
+    """A table: for each case and metric the best, and which of ours lose to which peers."""
+    lost: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for one in defeats(rows):
+        of = lost.setdefault((one.case, one.metric), {})
+        of.setdefault(one.ours, []).append(one.peer)
+    seeds = seeds_of(rows)
+    result = [["case", "metric", "best", "its value", "of ours worse (than)"]]
+    for (case, metric), names in best(rows).items():
+        mean, half = interval(seeds[case, names[0]][metric])
+        shown = f"{mean:.4g}" + ("" if np.isnan(half) else f" ±{half:.2g}")
+        everybody = [q for c, q in seeds if c == case and q not in (FLOOR, *ORACLE)]
+        worse = [f"{q} ({', '.join(peers)})" for q, peers in lost.get((case, metric), {}).items()]
+        first = "all" if len(names) == len(everybody) > 1 else ", ".join(names)
+        result.append([case, metric, first, shown, ", ".join(worse) or "-"])
+    return result

@@ -380,6 +380,82 @@ def test_interval() -> None:
     assert np.isnan(metrics.interval([5.0])[1]) and metrics.interval([1, np.inf])[0] == np.inf
 
 
+def values_of(metric: str, **of: list[float]) -> metrics.Rows:
+    """Of each qdisc the seeds' values, which begin at seed 1."""
+    return {
+        ("base", name, i): {metric: value}
+        for name, values in of.items()
+        for i, value in enumerate(values, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("metric", "las", "cake", "worse"),
+    [
+        # Seeds differ by much more than the two do
+        ("ms <=8", [10.0, 50, 90], [9.0, 48.9, 89.1], True),
+        ("ms <=8", [10.0, 50, 90], [9.0, 51.0, 89.1], False),
+        ("ms <=8", [9.0, 48.9, 89.1], [10.0, 50, 90], False),
+        ("kbit/s >100", [9.0, 48.9, 89.1], [10.0, 50, 90], True),
+        ("call loss %", [9.0, 48.9, 89.1], [10.0, 50, 90], False),
+        # 2 and 4 more: 3 ± 12.7
+        ("excess", [3.0, 5], [1.0, 1], False),
+        ("excess", [3.0, 3], [1.0, 1], True),
+        ("excess", [3.0, 3], [3.0, 3], False),
+        ("excess", [3.0], [2.9], True),
+        # Of the seed that both have
+        ("excess", [3.0], [3.1, 1.0], False),
+        ("excess", [3.0], [2.9, 4.0], True),
+        ("call p99 ms", [np.inf], [5.0], True),
+        ("call p99 ms", [np.inf, 5], [np.inf, 5], False),
+        ("call p99 ms", [np.inf, 5], [np.inf, 4], True),
+        ("drops", [9.0], [1.0], False),
+        ("flows with loss", [9.0], [1.0], False),
+    ],
+)
+def test_defeats(metric: str, las: list[float], cake: list[float], worse: bool) -> None:
+    rows = values_of(metric, floor=[0], las=las, cake=cake, srpt=[0], plain=[1e6])
+    found = metrics.defeats(metrics.from_csv(metrics.to_csv(rows)))
+    assert [one[:4] for one in found] == [("base", metric, "las", "cake")] * worse
+    if worse:
+        pairs = [pair for pair in zip(las, cake, strict=False) if min(pair) < np.inf]
+        assert found[0][4:] == pytest.approx(tuple(np.mean(pairs, axis=0)))
+
+
+def test_what_is_compared(tmp_path: Path) -> None:
+    """All that a run tells has been thought of."""
+    one = parse(tmp_path, ALL)
+    more = bulk(["100000,150000"]) + cbr("call", [3000, 0, 5000])
+    data = {job.name: run([12, 66, 606], "" if "floor" in job.name else more) for job in one.jobs}
+    rows = metrics.measure(one, data)
+    known = dict.fromkeys(name for values in rows.values() for name in values)
+    less = [name for _, name, sign in metrics.compared(rows) if sign == 1]
+    more = [name for _, name, sign in metrics.compared(rows) if sign == -1]
+    sizes = ["<=8", "21-100", ">100"]
+    delays = [f"call {what}" for what in ("loss %", "p50 ms", "p99 ms", "max ms", "jitter ms")]
+    losses = ["loss %", *(f"loss % {size}" for size in sizes)]
+    assert sorted(less) == sorted(
+        [*(f"ms {size}" for size in sizes), "excess", "failed", *losses, *delays]
+    )
+    assert sorted(more) == ["Jain", "Jain >100", "bulk Jain", "bulk Mbit/s", "kbit/s >100"]
+    assert set(known) - set(less) - set(more) == {
+        "flows", "slowdown", "drops", "records", "call packets", "flows with loss",
+        "flows with loss <=40",
+    }  # fmt: skip
+
+
+def test_winners() -> None:
+    rows = values_of("ms <=8", floor=[1], srpt=[2], las=[4, 6], cake=[7, 7], run2c=[9, 9])
+    for key, values in rows.items():
+        values |= {"failed": 0, "bulk Jain": 0.5 if key[1] == "las" else 0.75}
+    assert metrics.winners(rows)[1:] == [
+        ["base", "ms <=8", "las", "5 ±13", "run2c (cake)"],
+        ["base", "failed", "all", "0 ±0", "-"],
+        ["base", "bulk Jain", "cake, run2c", "0.75 ±0", "las (cake)"],
+    ]
+    assert metrics.best(rows)["base", "bulk Jain"] == ["cake", "run2c"]
+
+
 @pytest.mark.parametrize(
     ("flow", "loss", "p99", "reached"),
     [
