@@ -145,7 +145,7 @@ def test_class_is_not_put_to_sleep(device: Device, kind: str, parent: str) -> No
 @pytest.mark.parametrize("root", ["drr", "hfsc", "qfq"])
 def test_duplicates(device: Device, kind: str, root: str) -> None:
     """netem puts its copy in at the root, which is in the middle of an enqueue."""
-    run("tc qdisc add dev d0 root handle 1: tbf rate 100kbit burst 1600 limit 1mb")
+    run("tc qdisc add dev d0 root handle 1: tbf rate 400kbit burst 1600 limit 1mb")
     run(f"tc qdisc add dev d0 parent 1:1 handle 2: {root}")
     for minor in (1, 2):
         run(f"tc class add dev d0 parent 2: classid 2:{minor} {CLASSES[root]}")
