@@ -24,9 +24,13 @@ count() { # STATUS PASSED FAILED
 	failed=$((failed + $3))
 }
 
-# tell WHERE SCRIPT: on the data channel, which tests failed, as sed -n finds them
-tell() {
-	sed -n "$2" "$log" | head -n 30 | sed "s|^|failure: $1: |" >/dev/ttyS1
+# On the data channel, which tests failed, as sed -n finds them, or if none is named how it ended
+tell() { # WHERE STATUS SCRIPT
+	local found
+
+	found=$(sed -n "$3" "$log" | head -n 30)
+	[ "$2" -eq 0 ] || [ -n "$found" ] || found="exit status $2: $(tail -n 1 "$log")"
+	[ -z "$found" ] || printf '%s\n' "$found" | sed "s|^|failure: $1: |" >/dev/ttyS1
 }
 
 tap() { # COMMAND
@@ -36,8 +40,7 @@ tap() { # COMMAND
 	"$@" 2>&1 | tee "$log"
 	status=${PIPESTATUS[0]}
 	count "$status" "$(grep -c '^ok ' "$log")" "$(grep -c '^not ok ' "$log")"
-	tell "$*" '/^not ok /,/^ok /{/^ok /!p}'
-	[ "$status" -eq 0 ] || grep -q '^not ok ' "$log" || tell "$*, exit status $status" "\$p"
+	tell "$*" "$status" '/^not ok /,/^ok /{/^ok /!p}'
 	echo "== $*: $((SECONDS - began)) s"
 }
 
@@ -66,8 +69,7 @@ PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --duratio
 	2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
-tell pytest '/^\(FAILED\|ERROR\) /p'
-[ "$status" -eq 0 ] || grep -q '^\(FAILED\|ERROR\) ' "$log" || tell "pytest, exit status $status" "\$p"
+tell pytest "$status" '/^\(FAILED\|ERROR\) /p'
 
 tap ./leaks.sh
 
