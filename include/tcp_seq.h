@@ -16,7 +16,7 @@
 struct sf_tcp {
 	u32	seq;		/* of its first byte */
 	bool	found;		/* false: it is something else, and seq is 0 */
-	bool	control;	/* SYN or RST */
+	bool	syn;
 };
 
 /* @header: of TCP, anywhere in memory */
@@ -26,9 +26,9 @@ static inline struct sf_tcp sf_tcp_header(const void *header)
 
 	memcpy(&seq, header + offsetof(struct tcphdr, seq), sizeof(seq));
 	return (struct sf_tcp) {
-		.seq	 = be32_to_cpu(seq),
-		.found	 = true,
-		.control = ((const u8 *)header)[SF_TCP_FLAGS_OFFSET] & (SF_TCP_SYN | SF_TCP_RST),
+		.seq	= be32_to_cpu(seq),
+		.found	= true,
+		.syn	= ((const u8 *)header)[SF_TCP_FLAGS_OFFSET] & SF_TCP_SYN,
 	};
 }
 

@@ -27,8 +27,8 @@
  * - learn: for hosts that do not play along, the number that a connection begins with is
  *   remembered (flow_recent.h), and a rank is the distance to it. A connection that finds
  *   no room among these records has the rank that its number tells. It is forgotten when
- *   it is reset or silent for `idle`, or when another wants its record. A SYN or RST of
- *   none that is known has the lowest rank and leaves no record, however many come.
+ *   it is reset or silent for `idle`, or when another wants its record. A SYN of none
+ *   that is known has the lowest rank. Neither it nor a RST leaves a record.
  *
  * - order: RuN, section II-A. Not two bands, but one queue by rank; of equal ranks
  *   the first to come goes first. The highest rank goes when there is no room.
@@ -68,6 +68,7 @@
 #define RUN2C_ROOM_MIN		(16 << 10)	/* bytes */
 
 #define RUN2C_RANK_MAX		U64_MAX
+#define RUN2C_WINDOW		(1024U << 20)	/* bytes, the largest of TCP */
 
 struct run2c_options {
 	struct sf_options all;
@@ -106,21 +107,23 @@ static u64 run2c_last(const struct sf_flow *f)
 	return (u64)f->wraps << 32 | (f->last - f->first);
 }
 
-/* The rank of @seq, whatever is between it and the last one so far */
+/* The rank of @seq, no further than a window from the newest so far */
 static __always_inline u64 run2c_learned(struct sf_flow *f, u32 seq)
 {
+	u32 from = seq - f->last + RUN2C_WINDOW;
 	u64 last = run2c_last(f);
-	u32 ahead = seq - f->last;
 
-	/* No window is larger than 2^30: what seems to be further behind is ahead. */
-	if (ahead && ahead < 3U << 30) {
-		last += ahead;
+	/* Not of this connection, or of a part of it that took another way */
+	if (unlikely(from > 2 * RUN2C_WINDOW))
+		return RUN2C_RANK_MAX;
+	if (from > RUN2C_WINDOW) {
+		last += from - RUN2C_WINDOW;
 		f->last = seq;
 		f->wraps = min_t(u64, last >> 32, U16_MAX);
 		return last;
 	}
 	/* Older than the first that was seen: as the first */
-	return last - min_t(u64, last, -ahead);
+	return last - min_t(u64, last, RUN2C_WINDOW - from);
 }
 
 static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buff *skb,
@@ -134,7 +137,7 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 	}
 	sf_count(q->tcp, 1);
 	if (!to->flow)
-		return tcp.control && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
+		return tcp.syn && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
 	to->flow->seen = jiffies;
 	return run2c_learned(to->flow, tcp.seq);
 }
@@ -251,7 +254,7 @@ static noinline int run2c_enqueue_learning(struct sk_buff *skb, struct Qdisc *sc
 	if (flags) {
 		f = sf_recent_find(&q->s, to.hash, flags);
 		/* A flow that ends keeps its ranks until its last low packet has left. */
-		if (f ? flags & SF_TCP_SYN : !tcp.control)
+		if (f ? flags & SF_TCP_SYN : !(flags & (SF_TCP_SYN | SF_TCP_RST)))
 			f = run2c_begin(q, tcp.seq, to.hash, f);
 		to.flow = f;
 	}

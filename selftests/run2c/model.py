@@ -26,14 +26,12 @@ class Record:
     closing: bool = False
 
     def rank(self, seq: int) -> int:
-        """
-        The one that is next to the highest so far, of those that this number may be: at most as
-        far behind as a window is large.
-        """
-        last = self.first + self.top
-        rank = self.top + (seq - last + WINDOW) % NUMBERS - WINDOW
-        self.top = max(self.top, rank)
-        return max(rank, 0)
+        """No further than a window from the highest so far; else it is the last of all."""
+        ahead = (seq - self.first - self.top + WINDOW) % NUMBERS - WINDOW
+        if ahead > WINDOW:
+            return LAST
+        self.top = max(self.top, self.top + ahead)
+        return max(self.top + min(ahead, 0), 0)
 
 
 class Model(BandsModel):
@@ -81,14 +79,14 @@ class Model(BandsModel):
             if record.closing and not self.held(name):
                 del self.flows[name]
 
-    def _rank(self, packet: Packet, record: Record | None, control: bool) -> int:
+    def _rank(self, packet: Packet, record: Record | None, syn: bool) -> int:
         if packet.seq is None:
             self.others += 1
             return 0 if self.other == "high" else LAST
         self.tcp += 1
         if record:
             return record.rank(packet.seq)
-        return 0 if control and self.learn else packet.seq % self.span
+        return 0 if syn and self.learn else packet.seq % self.span
 
     def _put(self, packet: Packet) -> None:
         """At its rank, behind those of the same"""
@@ -99,11 +97,11 @@ class Model(BandsModel):
         else:
             self.bands[HIGH if rank < self.threshold else LOW].append(packet)
 
-    def _insert(self, packet: Packet, name: Any, band: int | None, control: bool) -> None:
+    def _insert(self, packet: Packet, name: Any, band: int | None, syn: bool) -> None:
         record = None
         if band is None:
             record = self.flows.get(name)
-            self.ranks[packet.ident] = self._rank(packet, record, control)
+            self.ranks[packet.ident] = self._rank(packet, record, syn)
         else:
             self.ranks[packet.ident] = 0 if band == HIGH else LAST
         self._put(packet)
@@ -134,7 +132,7 @@ class Model(BandsModel):
 
         A flow of None is one that no record may be made of.
         """
-        before, control = self.qlen, bool(set(flags) & set("SR"))
+        before = self.qlen
         name = packets[0].flow if self.learn and band is None else None
         dropped = []
         if name is not None:
@@ -144,7 +142,7 @@ class Model(BandsModel):
                 self.drop_memory += 1
                 dropped.append(packet)
                 continue
-            self._insert(packet, name, band, control)
+            self._insert(packet, name, band, "S" in flags)
             while self._over():
                 dropped.append(self._drop())
         left = len(set(packets) - set(dropped))

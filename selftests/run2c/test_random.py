@@ -41,7 +41,7 @@ class Connection:
         if what < 3:
             return self.segment(0, rng.choice(["FA", "R", "FA"]))
         if what == 3:
-            self.next += rng.choice([1 << 13, 1 << 20, 1 << 30, (1 << 31) - 1, 1 << 31])
+            self.next += rng.choice([1 << 13, 1 << 20, 1 << 30, (1 << 30) + 1, 1 << 31])
             return self.segment(0)
         if what == 4:
             return segment(self.number, self.first - rng.randrange(1, 1 << 20), "A", self.shape)
