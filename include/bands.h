@@ -3,8 +3,8 @@
  * Two bands, each first in, first out. The high one goes first; but while both have
  * packets, `guarantee` percent of the bytes are the low one's. Where they share a buffer,
  * the last packet of the low one goes when it is full, or that of the high one if the low
- * one has no more than these percent of the buffer, or a single packet while the high one
- * has more: it could not use its share otherwise.
+ * one has no more than these percent of the buffer, or has a share and a single packet
+ * while the high one has more: it could not use its share otherwise.
  */
 #ifndef _SF_BANDS_H
 #define _SF_BANDS_H

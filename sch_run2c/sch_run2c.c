@@ -38,9 +38,10 @@
  * A segment that is sent again has the rank it had, and so may pass by later ones, as
  * it should. Otherwise a flow is reordered only where its ranks begin anew while it has
  * low packets: without a record when its number comes to the next multiple of `span`,
- * when there is room for a record at last, and when options or filters change. Also
- * `guarantee` may let the first low packets of a flow pass by its last high ones, and
- * of a fragmented segment only the first fragment has a rank.
+ * when there is room for a record at last, when more than a window of it took another
+ * way, and when options or filters change. Also `guarantee` may let the first low
+ * packets of a flow pass by its last high ones, and of a fragmented segment only the
+ * first fragment has a rank.
  *
  * All of this is under the root qdisc's lock, but for what a dump reads.
  */
@@ -107,15 +108,16 @@ static u64 run2c_last(const struct sf_flow *f)
 	return (u64)f->wraps << 32 | (f->last - f->first);
 }
 
-/* The rank of @seq, no further than a window from the newest so far */
+/* The rank of @seq: the highest, if it is further than a window from the newest so far */
 static __always_inline u64 run2c_learned(struct sf_flow *f, u32 seq)
 {
 	u32 from = seq - f->last + RUN2C_WINDOW;
 	u64 last = run2c_last(f);
 
-	/* Not of this connection, or of a part of it that took another way */
+	/* Not of this connection, or of a part of it that took another way: no sign of life */
 	if (unlikely(from > 2 * RUN2C_WINDOW))
 		return RUN2C_RANK_MAX;
+	f->seen = jiffies;
 	if (from > RUN2C_WINDOW) {
 		last += from - RUN2C_WINDOW;
 		f->last = seq;
@@ -138,7 +140,6 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 	sf_count(q->tcp, 1);
 	if (!to->flow)
 		return tcp.syn && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
-	to->flow->seen = jiffies;
 	return run2c_learned(to->flow, tcp.seq);
 }
 

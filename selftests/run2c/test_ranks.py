@@ -10,7 +10,7 @@ import pytest
 from lib.command import refused, run
 from lib.gate import Flow, Gate, arp, classes, flow, icmp
 from run2c.lib import CLASSES, LEARNED, RANKED, UNRANKED, segment
-from run2c.model import HIGH, LOW, NUMBERS
+from run2c.model import HIGH, LOW, NUMBERS, WINDOW
 
 FAR = 40000  # is more than the threshold
 
@@ -112,7 +112,10 @@ def test_older_than_the_first(gate: Callable[..., Gate]) -> None:
     assert d0.order() == [0, 2, 3, 4, 1]
 
 
-@pytest.mark.parametrize("leap", [1_000_000_000, 1 << 31, 3_000_000_000, NUMBERS - (1 << 30)])
+@pytest.mark.parametrize(
+    "leap",
+    [1_000_000_000, 3001 + WINDOW, 1 << 31, 3_000_000_000, NUMBERS + 2999 - WINDOW],
+)
 def test_leap_does_no_harm(gate: Callable[..., Gate], leap: int) -> None:
     """After a number that is far out, the others mean what they did."""
     d0 = gate("learn order")
@@ -328,6 +331,19 @@ def test_not_idle(gate: Callable[..., Gate]) -> None:
         d0.order()
 
 
+def test_strays_are_no_sign_of_life(gate: Callable[..., Gate]) -> None:
+    """A connection that goes on where nobody believes it begins anew after `idle`."""
+    d0 = gate("learn idle 1s")
+    far(d0)
+    put(d0, segment(1, FAR + 2 * WINDOW))
+    assert bands(d0) == (0, 1)
+    for _ in range(6):
+        d0.order()
+        time.sleep(0.4)
+        put(d0, segment(1, FAR + 2 * WINDOW))
+    assert (bands(d0), d0.show()["records"]) == ((1, 0), 1)
+
+
 def test_full_table(gate: Callable[..., Gate]) -> None:
     """Of 8 records: those with packets stay, of the others the oldest goes."""
     d0 = gate("learn flows 8")
@@ -355,11 +371,11 @@ def test_table_full_of_packets(gate: Callable[..., Gate]) -> None:
     for number in range(8):
         put(d0, segment(number, 5), segment(number, FAR))
     assert bands(d0) == (8, 8)
-    put(d0, segment(20, FAR), segment(21, 1 << 22), segment(20, FAR, "RA"))
+    put(d0, segment(20, FAR), segment(21, 1 << 22), segment(20, FAR, "RA"), begin=2)
     shown = d0.show()
     assert (bands(d0), shown["overflow"]) == ((9, 10), 2)
     assert (shown["records"], shown["evictions"], shown["flows_queued"]) == (8, 0, 8)
-    d0.release()
+    assert [ident for ident in d0.order() if ident > 1] == [3, 2, 4]
     put(d0, segment(20, FAR))
     assert (bands(d0), d0.show()["evictions"]) == ((1, 0), 1)
 
