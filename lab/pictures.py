@@ -49,12 +49,18 @@ def varied(cases: list[str]) -> tuple[str, list[float]] | None:
     return AXES.get(name, name), [float(x) * UNITS[unit] * scale for _, x, unit, _ in parts]
 
 
+def intervals(seeds: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
+    """The means, and how far the ends of their intervals are: there is none of one seed."""
+    mean, half = np.transpose([interval(each) for each in seeds])
+    return mean, np.nan_to_num(half)
+
+
 def lines(axis: Axes, seeds: Seeds, metric: str, cases: list[str], values: list[float]) -> None:
     """The metric against what is varied, a line for each qdisc."""
     qdiscs = list(dict.fromkeys(qdisc for _, qdisc in seeds))
     for qdisc in qdiscs:
         of = [seeds.get((case, qdisc), {}).get(metric, [np.nan]) for case in cases]
-        mean, half = np.transpose([interval(each) for each in of])
+        mean, half = intervals(of)
         axis.errorbar(
             values, mean, half, capsize=2, elinewidth=0.6, markersize=4, label=qdisc,
             **style(qdisc, qdiscs),
@@ -73,7 +79,7 @@ def bars(axis: Axes, seeds: Seeds, metric: str, cases: list[str]) -> None:
     width = 0.85 / len(qdiscs)
     for i, qdisc in enumerate(qdiscs):
         of = [seeds.get((case, qdisc), {}).get(metric, [np.nan]) for case in cases]
-        mean, half = np.transpose([interval(each) for each in of])
+        mean, half = intervals(of)
         colour = style(qdisc, qdiscs)["color"]
         pale = qdisc in PEERS or qdisc in ORACLE
         look = {"facecolor": to_rgba(colour, 0.25) if pale else colour, "edgecolor": colour}
@@ -87,8 +93,7 @@ def bars(axis: Axes, seeds: Seeds, metric: str, cases: list[str]) -> None:
 def delays(axis: Axes, of: dict[str, dict[str, list[float]]], flow: str) -> None:
     """Percentiles of the delay of a steady flow, by qdisc."""
     for i, (label, shade) in enumerate(DELAYS.items()):
-        each = [interval(values[f"{flow} {label} ms"]) for values in of.values()]
-        mean, half = np.transpose(each)
+        mean, half = intervals([values[f"{flow} {label} ms"] for values in of.values()])
         mean[~np.isfinite(mean)] = np.nan
         at = np.arange(len(of)) + (i - 1) * 0.27
         colour = [style(q, list(of))["color"] for q in of]

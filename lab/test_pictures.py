@@ -115,6 +115,22 @@ def test_delays(drawn: list[Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cases", [["base"], ["load-0.5", "load-0.9"]])
+def test_one_seed(cases: list[str], drawn: list[Any], tmp_path: Path) -> None:
+    """It has no error, and no bar of it."""
+    some = {key: values for key, values in rows(cases, "call").items() if key[2] == 1}
+    assert pictures.draw(some, "title", tmp_path / "x")
+    errors = [lines for axis in drawn for each in axis.containers for lines in errors_of(each)]
+    assert errors and all(np.ptp(line[:, 1]) == 0 for line in errors)
+
+
+def errors_of(container: Any) -> list[np.ndarray]:
+    """The bars that tell how far off it may be."""
+    bars = getattr(container, "errorbar", None) or container
+    return [line for each in bars[2] for line in each.get_segments()] if len(bars) == 3 else []
+
+
+@pytest.mark.filterwarnings("error")
 def test_the_same_data_the_same_bytes(tmp_path: Path) -> None:
     """Also without downloads, and where nothing waits."""
     some = rows(["base"], "call", downloads=False)
