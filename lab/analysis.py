@@ -262,7 +262,7 @@ def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str
 
 
 def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, ...]:
-    """Per logarithmic bin of at least `least` flows: mean size, mean and p99 response.
+    """Per logarithmic bin of at least `least` flows: mean size, mean and p99 response, how many.
 
     Sizes are in whole packets here. Of less than 50 flows there is no 99th percentile to show.
     """
@@ -274,6 +274,7 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
         np.array([packets[g].mean() for g in groups]),
         np.array([response[g].mean() for g in groups]),
         np.array([np.percentile(response[g], 99) if g.sum() >= 50 else np.nan for g in groups]),
+        np.array([g.sum() for g in groups]),
     )
 
 
@@ -306,7 +307,7 @@ def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
     figure, axes = new_figure(8, 5.5)
     for i, run in enumerate([*runs, floor]):
         colour = "black" if run is floor else COLOURS[i % len(COLOURS)]
-        size, mean, p99 = binned(run)
+        size, mean, p99, _ = binned(run)
         style = {"linestyle": "--"} if run is floor else {"marker": "o^sDvP"[i % 6]}
         axes.plot(size, mean, color=colour, markersize=4, label=run.name, **style)
         axes.plot(size, p99, color=colour, linewidth=0.6, alpha=0.7)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an experiment of scenario.py has given: numbers of each run, as a CSV, and the tables."""
+"""What an experiment has given: numbers of each run, as CSVs, and the tables.
+
+A metric whose name has an @ is a point of a curve, what comes after it is where. Those have a CSV
+of their own, a line for each point.
+"""
 
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +17,7 @@ from analysis import (
     PAYLOAD,
     DataError,
     Run,
+    binned,
     excess,
     fairness,
     format_rows,
@@ -32,6 +37,8 @@ Rows = dict[tuple[str, str, int], Metrics]  # by case, qdisc (or floor) and seed
 Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
 
 KEYS = ("case", "qdisc", "seed")
+AT = "@"
+CDF = np.linspace(0.02, 1, 50)
 # By the names that experiments give them
 OURS = ("las", "sqf", "sift", "run2c")
 PEERS = ("pfifo", "fq_codel", "cake", "fq", "sfq", "hhf")
@@ -116,6 +123,10 @@ def of_flows(run: Run, settings: Settings, floor: Run | None) -> Metrics:
         values["excess"] = excess(run, floor, ends)
         values["Jain"] = fairness(run, floor, "all")
         values["Jain >100"] = fairness(run, floor, ">100")
+    size, mean, _, number = binned(run)
+    values |= points("ms", size, mean) | points("flows", size, number)
+    if (run.lost > 0).any():
+        values |= points("CDF", np.quantile(run.packets[run.lost > 0], CDF), CDF)
     return values
 
 
@@ -135,8 +146,8 @@ def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
 
 
 def to_csv(rows: Rows) -> str:
-    """A line for each run; what a run has not is empty."""
-    names = dict.fromkeys(name for values in rows.values() for name in values)
+    """A line for each run, without curves; what a run has not is empty."""
+    names = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*KEYS, *names])
@@ -154,6 +165,31 @@ def from_csv(text: str) -> Rows:
         pairs = zip(names, cells, strict=True)
         result[case, qdisc, int(seed)] = {name: float(cell) for name, cell in pairs if cell}
     return result
+
+
+def curves_to_csv(rows: Rows) -> str:
+    """A line for each point of a curve."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*KEYS, "curve", "x", "y"])
+    for key, values in rows.items():
+        for name, value in values.items():
+            if AT in name and not np.isnan(value):
+                writer.writerow([*key, *name.rsplit(AT, 1), f"{value:.5g}"])
+    return out.getvalue()
+
+
+def add_curves(rows: Rows, text: str) -> None:
+    """Those of such a CSV."""
+    lines = csv.reader(io.StringIO(text))
+    next(lines)
+    for case, qdisc, seed, name, x, y in lines:
+        rows.setdefault((case, qdisc, int(seed)), {})[f"{name}{AT}{x}"] = float(y)
+
+
+def points(name: str, x: Iterable[float], y: Iterable[float]) -> Metrics:
+    """A curve as metrics."""
+    return {f"{name}{AT}{a:.6g}": float(b) for a, b in zip(x, y, strict=True)}
 
 
 def interval(values: list[float]) -> tuple[float, float]:

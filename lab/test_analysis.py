@@ -132,8 +132,8 @@ def test_table() -> None:
 def test_binned() -> None:
     flows = [(1.2, 10, "ok")] * 25 + [(2, 20, "ok")] * 25 + [(0.1, 9, "ok")] * 8
     run = analysis.parse_run("x", text([*flows, *[(300, 99, "ok")] * 7, (2, 0, "reset")]))
-    size, mean, p99 = analysis.binned(run)
-    assert (size.tolist(), mean.tolist()) == ([1, 2], [9, 15])
+    size, mean, p99, number = analysis.binned(run)
+    assert (size.tolist(), mean.tolist(), number.tolist()) == ([1, 2], [9, 15], [8, 50])
     assert np.isnan(p99[0]) and p99[1] == 20
 
 
