@@ -15,7 +15,8 @@ larger by 1500/1040 and numbers of packets compare. The article does not tell th
 from pathlib import Path
 
 import numpy as np
-from analysis import COLOURS, WIRE_BITS, format_rows, new_figure, parse_run, save, split_bulk
+from analysis import COLOURS, WIRE_BITS, Run, format_rows, new_figure, parse_run, save, split_bulk
+from metrics import Rows, points
 from runner import Job
 
 QDISCS = {
@@ -26,6 +27,7 @@ QDISCS = {
 EXPECTED = {"plain": "towards 0", "log-0.5": "90", "log-1": "120"}
 DURATION, INTERVAL = 1000, 10
 WINDOW = 200  # seconds
+WEIGHT = 4.63 * DURATION  # Mbit
 RATE, ACCESS = "4.63mbit", "1.44mbit"
 CASES = {"linux": "TCP as it is", "reno": "TCP as it was in 2004"}
 MODULES = "veth sch_htb sch_netem cls_u32".split()
@@ -40,8 +42,29 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
         for name, words in qdiscs.items():
             classid = "10:2" if " log " in words else "10:1"
             args = [words, classid, case, RATE, ACCESS, bulk, *flows]
-            result.append(Job(f"{name}-{case}", "las-log.sh", args, modules=MODULES))
+            result.append(Job(f"{name}-{case}", "las-log.sh", args, WEIGHT, MODULES))
     return result
+
+
+def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int) -> Rows:
+    """Of each run: packets/s."""
+    result: Rows = {}
+    for case in cases:
+        for name in qdiscs:
+            packets, web = measured(f"{name}-{case}", data[f"{name}-{case}"])
+            values = {"packets/s": packets.mean(), "least in 10 s": packets.min()}
+            values["last 200 s"] = packets[-WINDOW // INTERVAL :].mean()
+            values |= {"halts": np.sum(packets == 0), "failed": web.failed}
+            time = (np.arange(packets.size) + 0.5) * INTERVAL
+            result[case, name, seed] = values | points("packets/s", time, packets)
+    return result
+
+
+def measured(key: str, text: str) -> tuple[np.ndarray, Run]:
+    """The long flow's packets/s in each interval, and the web flows."""
+    rates, rest = split_bulk(key, text)
+    # payload to packets: 1448 of 1500 bytes
+    return rates[:, 0] / (WIRE_BITS * 1448 / 1500), parse_run(key, rest)
 
 
 def goals(rates: dict[str, np.ndarray]) -> list[tuple[str, bool]]:
@@ -71,10 +94,8 @@ def report(
         all_rates = {}
         for i, name in enumerate(qdiscs):
             key = f"{name}-{case}"
-            rates, rest = split_bulk(key, data[key])
-            web = parse_run(key, rest)
-            # payload to packets: 1448 of 1500 bytes
-            packets = all_rates[name] = rates[:, 0] / (WIRE_BITS * 1448 / 1500)
+            packets, web = measured(key, data[key])
+            all_rates[name] = packets
             shown = [f"{mean:.1f}" for mean in packets.reshape(starts.size, -1).mean(axis=1)]
             shown += [f"{packets.mean():.1f}", f"{packets.min():.1f}", str(np.sum(packets == 0))]
             rows.append([f"{case} {name}", *shown, EXPECTED.get(name, "-"), str(web.failed)])

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from analysis import COLOURS, PAYLOAD, Run, format_rows, new_figure, parse_run, save, split_bulk
 from demo import SIZES
+from metrics import Metrics, Rows, points
 from runner import SCRIPT, Job
 
 QDISCS = {
@@ -112,7 +113,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
             args += [f"BULK={bulk}"] if case.persistent else []
             args += [] if alone else [f"ISN={PORT}-{last}"]
             modules = MODULES if alone else [*MODULES, "run2c_isn"]
-            result.append(Job(f"{label}-{name}", SCRIPT, args, case.seconds, modules))
+            result.append(Job(f"{label}-{name}", SCRIPT, args, 10 * case.seconds, modules))
     return sorted(result, key=lambda job: -job.weight)
 
 
@@ -190,6 +191,48 @@ def throughput_rows(label: str, name: str, one: Measured) -> Iterator[list[str]]
         shown = [str(kbits.size)] + [statistic(kbits, of, 1) for of in ("mean", "var")]
         shown += [statistic(kbits, of, 1) for of in ("min", "max")]
         yield [what, *shown, f"{100 * one.uneven:.2f}" if case.persistent else "-"]
+
+
+def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int) -> Rows:
+    """Of each run and group of senders, with the curves of the figures."""
+    result: Rows = {}
+    for label in cases:
+        for name in names(CASES[label], qdiscs):
+            one = measured(f"{label}-{name}", CASES[label], data[f"{label}-{name}"])
+            for group, ports in CASES[label].groups.items():
+                key = (f"{label} {group}".strip(), name, seed)
+                result[key] = numbers_of(CASES[label], one, ports)
+    return result
+
+
+def numbers_of(case: Case, one: Measured, ports: range) -> Metrics:
+    """Times in ms, throughput in kbit/s."""
+    run, inside = one.run, one.among(ports)
+    number = in_progress(run, inside, case.seconds)
+    failed = sum(run.status[i] != "ok" for i in np.flatnonzero(inside))
+    values: Metrics = {"flows": inside.sum(), "failed": failed, "drops": run.drops}
+    values |= {"in progress": number.mean(), "in progress, most": number.max()}
+    for label, (least, most) in CLASSES.items():
+        times = one.response(one.among(ports, least, most))
+        if times.size:
+            values |= {f"ms {label}": times.mean(), f"max ms {label}": times.max()}
+    rates = one.persistent if case.persistent else one.throughput(one.among(ports, LONG))
+    if rates.size:
+        values |= {"kbit/s": rates.mean() / 1e3, "variance": rates.var() / 1e6}
+    if case.persistent:
+        values["apart %"] = 100 * one.uneven
+        values |= points("persistent kbit/s", range(1, rates.size + 1), rates / 1e3)
+    each = number[:: 1000 // STEP]
+    values |= points("in progress", range(each.size), each)
+    done = inside & ~np.isnan(run.response)
+    few = done & (run.packets <= SHOWN)
+    if few.any():
+        size, mean, most = by_size(run.packets[few], run.response[few], fine=True)
+        values |= points("ms", size, mean) | points("max ms", size, most)
+    if done.any():
+        size, mean, _ = by_size(run.packets[done], one.throughput(done), fine=False)
+        values |= points("kbit/s", size, mean / 1e3)
+    return values
 
 
 def goals(label: str, runs: dict[str, Measured]) -> list[tuple[str, bool]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures 9 to 12 and 14 to 19 and Table 1 of Psounis et al. 2004, measured.
+"""Figures 9 to 19 and Table 1 of Psounis et al. 2004, measured.
 
 30,000 downloads of bounded Pareto sizes (1 to 1e8 packets, 1.1) of 1000 bytes over 10 Mbit/s, by
 TCP as it was in ns-2 then: Reno without SACK, a window of 1 to 20, retransmission after 1 s and
@@ -11,18 +11,29 @@ more. Two bands of 100 packets beside a FIFO of 200, a sampling probability of 0
     rates    DropTail, a fifth of the flows through 5 Mbit/s (turtles), the others through
              495 Mbit/s (cheetahs): figures 17 and 18
     slow     DropTail, ten links of 3 Mbit/s: figure 19
+    queues   DropTail: figure 13, and how long the high queue is at a load of 1.2
     quick    tail with 3,000 flows at a load of 0.9, for the tests
 
 Short are the flows of which no packet was sampled by plain sift. The FIFO's times of them are those
 of the same flows. Delay is from connect() to the last byte, in the article without the handshake.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
+from analysis import (
+    COLOURS,
+    DataError,
+    Run,
+    format_rows,
+    new_figure,
+    parse_run,
+    save,
+)
+from metrics import Metrics, Rows, points
 from runner import SCRIPT, Job
 
 # As ns-2 had RED before October 2004: 5 and 15 packets, 0.1, 1/512. In the kernel's terms: with
@@ -40,9 +51,13 @@ FIFO = {
 QDISCS = {"fifo": "", "sift": PLAIN, "sift-gbw": f"{PLAIN} guarantee 10"}
 LOADS = (0.6, 0.7, 0.9, 1.2, 1.5)
 FLOWS = 30000
+MEAN = 9.3  # packets, of the sizes
+# Of figure 13: in which guest, how often (s), how many times, and how much of that is drawn (s)
+WATCHED, EVERY, TIMES, SHOWN = "scenario.queues.sh", 0.1, 2000, 50
 MODULES = "veth sch_htb sch_netem sch_prio sch_red cls_u32".split()
 FIFO_NAME = "fifo"
 MTU = 1000
+BANDS = ("high", "low")
 ROUTE = f"advmss {MTU - 40} initcwnd 1 rto_min 1s window {20 * (MTU - 40)}"
 
 
@@ -55,6 +70,7 @@ class Case:
     loads: tuple[float, ...] = LOADS
     flows: int = FLOWS
     state: tuple[int, int] | None = None  # Table 1: sampled flows, average and most
+    queues: bool = False  # are seen, too
 
 
 FAST = "100mbit/4.2"
@@ -74,6 +90,7 @@ CASES = {
         state=(755, 1314),
     ),
     "slow": Case("ten slow links", ("3mbit/4.2",) * 10, ("all",) * 10, state=(806, 1510)),
+    "queues": Case("DropTail, queues", (FAST,), ("all",), loads=(0.9, 1.2), queues=True),
     "quick": Case("DropTail, few flows", (FAST,), ("all",), loads=(0.9,), flows=3000),
 }
 
@@ -95,11 +112,13 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
                 flows = f"--mtu {MTU} --size bp(1,1e8,1.1) --flows {case.flows}"
                 flows += f" --load {load} --rate 1e7 --seed {seed}"
                 flows += f" --ports {len(case.places)} --wait 3600"
-                args = [f"QDISC={words}", "RTT_MS=0", f"LINKS={' '.join(case.places)}"]
+                args = [f"EVERY={EVERY}", f"TIMES={TIMES}"] if case.queues else []
+                args += [f"QDISC={words}", "RTT_MS=0", f"LINKS={' '.join(case.places)}"]
                 args += ["TCP=ns2", f"ROUTE={ROUTE}", f"FLOWGEN={flows}"]
                 args += ["WATCH=1"] if words.startswith("sift") else []
-                job = f"{label}-{load}-{name}"
-                result.append(Job(job, SCRIPT, args, 1 / load, modules=MODULES))
+                job, script = f"{label}-{load}-{name}", WATCHED if case.queues else SCRIPT
+                weight = case.flows * MEAN * MTU * 8 / 1e6
+                result.append(Job(job, script, args, weight, MODULES))
     return sorted(result, key=lambda job: -job.weight)
 
 
@@ -107,6 +126,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
 class Measured:
     run: Run
     long: np.ndarray  # of each flow whether it was sampled
+    queues: np.ndarray  # each time: seconds, packets in the high one, and in the low one
 
     @property
     def peak(self) -> int | None:
@@ -117,10 +137,20 @@ class Measured:
 def measured(job: str, text: str) -> Measured:
     lines = text.splitlines()
     found = {tuple(map(int, line.split()[1:])) for line in lines if line.startswith("long ")}
-    run = parse_run(job, "\n".join(line for line in lines if not line.startswith("long ")))
+    queues = [queues_at(line) for line in lines if line.startswith("queues ")]
+    rest = [line for line in lines if not line.startswith(("long ", "queues "))]
+    run = parse_run(job, "\n".join(rest))
     if len({tuple(ports) for ports in run.ports}) < len(run.ports):
         raise DataError(f"{job}: flows of the same ports cannot be told apart")
-    return Measured(run, np.array([tuple(ports) in found for ports in run.ports]))
+    long = np.array([tuple(ports) in found for ports in run.ports])
+    return Measured(run, long, np.array(queues).reshape(-1, 3))
+
+
+def queues_at(line: str) -> tuple[float, int, int]:
+    """A row of Measured.queues; a FIFO is like the high one."""
+    _, at, shown = line.split(" ", 2)
+    qdisc = next(each for each in json.loads(shown) if each.get("handle") == "10:")
+    return float(at), qdisc.get("high_qlen", qdisc["qlen"]), qdisc.get("low_qlen", 0)
 
 
 def mean(run: Run, chosen: np.ndarray) -> float:
@@ -137,6 +167,37 @@ def delays(case: Case, runs: dict[str, Measured]) -> Iterator[tuple[str, str, st
             kinds = {"short": inside & ~long, "long": inside & long, "all": inside}
             for kind, chosen in kinds.items():
                 yield group, kind, name, mean(each.run, chosen), int(chosen.sum())
+
+
+def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int) -> Rows:
+    """Of each run: mean delays in ms by group and kind, and how many flows are sampled at most."""
+    result: Rows = {}
+    for label in cases:
+        case = CASES[label]
+        for load in case.loads:
+            runs = {
+                name: measured(f"{label}-{load}-{name}", data[f"{label}-{load}-{name}"])
+                for name in names(case, qdiscs)
+            }
+            for name, each in runs.items():
+                values = {"failed": each.run.failed, "drops": each.run.drops}
+                values |= {} if each.peak is None else {"sampled": each.peak}
+                if case.queues:
+                    values |= over_time(each.queues)
+                result[f"{label} {load:g}", name, seed] = values
+            for group, kind, name, delay, number in delays(case, runs):
+                more = {f"{group} {kind} ms": delay, f"{group} {kind} flows": number}
+                result[f"{label} {load:g}", name, seed] |= more
+    return result
+
+
+def over_time(queues: np.ndarray) -> Metrics:
+    """Figure 13, of the beginning, and the most there ever was."""
+    time = queues[:, 0] - queues[0, 0]
+    values = {f"{band}, most": queues[:, i].max() for i, band in enumerate(BANDS, 1)}
+    for i, band in enumerate(BANDS, 1):
+        values |= points(band, time[time < SHOWN], queues[time < SHOWN, i])
+    return values
 
 
 def goals(label: str, load: float, found: dict[tuple[str, str, str], float], peak: int) -> list:
@@ -213,10 +274,10 @@ def picture(
     axes = np.atleast_2d(axes)
     for i, (label, group, _) in enumerate(rows):
         for j, kind in enumerate(("short", "long", "all")):
-            for colour, (name, points) in zip(
+            for colour, (name, values) in zip(
                 COLOURS, lines[label, group, kind].items(), strict=False
             ):
-                axes[i, j].semilogy(*zip(*points, strict=True), "o-", color=colour, label=name)
+                axes[i, j].semilogy(*zip(*values, strict=True), "o-", color=colour, label=name)
             axes[i, j].set_title(f"{CASES[label].title}, {group}: {kind}", fontsize=8)
     axes[0, 0].legend(fontsize=7)
     figure.supxlabel("load")

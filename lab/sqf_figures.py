@@ -22,6 +22,7 @@ from analysis import (
     split_intervals,
     split_steady,
 )
+from metrics import Rows, points
 from runner import Job
 from sqf_tables import MODULES, PAYLOAD, UDP_WIRE, WIRE
 
@@ -29,6 +30,9 @@ QDISCS = {"sqf": "sqf", "fq": "sqf policy fq", "lqf": "sqf policy lqf"}
 INTERVAL, DURATION = 0.01, 40  # seconds
 BEGIN, SHOWN = 20, 6  # seconds: what is measured and how much of that is drawn
 SMOOTH = 10  # intervals
+# Of numbers(): one of so many intervals, and how many seconds
+POINT, CURVE = 2, 3
+WEIGHT = 10 * DURATION  # Mbit
 OWNED = 0.8
 SPARE = 4  # queues of single packets that the kernel itself sends; under lqf they stay
 
@@ -68,7 +72,7 @@ def jobs(qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
             args = [f"{words} limit {case.limit}", "reno", " ".join(map(str, case.rtts)), cbr]
             args += [" ".join(["--flows", str(len(case.names) + SPARE), *times])]
             args += ["--flows", str(len(case.rtts)), "--stagger", "0.5", *times]
-            result.append(Job(f"{name}-{label}", "sqf-tables.sh", args, modules=MODULES))
+            result.append(Job(f"{name}-{label}", "sqf-tables.sh", args, WEIGHT, MODULES))
     return result
 
 
@@ -111,6 +115,50 @@ def draw(axes: tuple, case: Case, rates: np.ndarray, queues: np.ndarray, title: 
     axes[1].set(ylabel="queue, kB", xlabel="s")
 
 
+@dataclass(frozen=True)
+class Measured:
+    """One run from BEGIN on."""
+
+    rates: np.ndarray  # bit/s that TCP sends, smooth
+    queues: np.ndarray  # bytes
+    through: np.ndarray  # bit/s that TCP gets, the mean
+    lost: float | None  # the part of UDP
+
+
+def measured(job: str, case: Case, text: str) -> Measured:
+    steady, text = split_steady(job, text)
+    received, text = split_bulk(job, text)
+    sent, text = split_bulk(job, text, "sent")
+    queues, _, _ = split_intervals(job, text, "queues")
+    queues = largest(queues, len(case.names))
+    begin = round(BEGIN / INTERVAL)
+    scale = WIRE / PAYLOAD
+    through = received[begin:].mean(axis=0) * scale
+    lost = steady["udp"].loss if steady else None
+    return Measured(smooth(sent * scale)[begin:], queues[begin:], through, lost)
+
+
+def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int) -> Rows:
+    """Of each run: Mbit/s and kB."""
+    result: Rows = {}
+    for label in cases:
+        for name in qdiscs:
+            one = measured(f"{name}-{label}", CASES[label], data[f"{name}-{label}"])
+            part, turn = turns(one.rates)
+            values = {"one has the link %": 100 * part, "turn s": turn}
+            values |= {} if one.lost is None else {"UDP lost %": 100 * one.lost}
+            chosen = range(0, round(CURVE / INTERVAL), POINT)
+            time = [i * INTERVAL for i in chosen]
+            for flow, title in enumerate(CASES[label].names):
+                values[f"{title}, kB"] = one.queues[:, flow].mean() / 1e3
+                values |= points(f"{title}, kB", time, one.queues[chosen, flow] / 1e3)
+                if flow < one.through.size:
+                    values[f"{title}, Mbit/s"] = one.through[flow] / 1e6
+                    values |= points(f"{title}, Mbit/s", time, one.rates[chosen, flow] / 1e6)
+            result[label, name, seed] = values
+    return result
+
+
 def report(
     data: dict[str, str], qdiscs: dict[str, str], cases: list[str], where: Path
 ) -> tuple[str, bool]:
@@ -122,28 +170,20 @@ def report(
         figure, axes = new_figure(8, 4 * len(qdiscs), rows=2 * len(qdiscs))
         for i, name in enumerate(qdiscs):
             job = f"{name}-{label}"
-            steady, text = split_steady(job, data[job])
-            received, text = split_bulk(job, text)
-            sent, text = split_bulk(job, text, "sent")
-            queues, _, _ = split_intervals(job, text, "queues")
-            queues = largest(queues, len(case.names))
-            begin = round(BEGIN / INTERVAL)
-            scale = WIRE / PAYLOAD
-            rates, queues = smooth(sent * scale)[begin:], queues[begin:]
-            through = received[begin:].mean(axis=0) * scale
-            part, turn = turns(rates)
+            one = measured(job, case, data[job])
+            part, turn = turns(one.rates)
             owned[job] = part, turn
             rows.append(
                 [
                     f"{label} {name}",
-                    " ".join(f"{rate / 1e6:.2f}" for rate in through),
-                    " ".join(f"{size / 1e3:.1f}" for size in queues.mean(axis=0)),
+                    " ".join(f"{rate / 1e6:.2f}" for rate in one.through),
+                    " ".join(f"{size / 1e3:.1f}" for size in one.queues.mean(axis=0)),
                     f"{100 * part:.0f}" if len(case.rtts) > 1 else "-",
                     f"{turn:.2f}" if len(case.rtts) > 1 else "-",
-                    f"{100 * steady['udp'].loss:.2f}" if steady else "-",
+                    "-" if one.lost is None else f"{100 * one.lost:.2f}",
                 ]
             )
-            draw(axes[2 * i : 2 * i + 2], case, rates, queues, f"{name}: {case.title}")
+            draw(axes[2 * i : 2 * i + 2], case, one.rates, one.queues, f"{name}: {case.title}")
         save(figure, where / f"sqf-{label}")
     goals = []
     for label, least in (("two", 0.8), ("three", 0.2)):

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from analysis import format_rows, jain, split_bulk, split_steady
+from metrics import Rows
 from runner import Job
 
 POLICIES = {
@@ -120,9 +121,28 @@ class Table:
             cbr = cbr_flow(setting.udp, rng) if setting.udp else "-"
             rtts = " ".join(map(str, setting.rtts))
             args = [qdiscs[name], case, rtts, cbr, "-", *more]
-            result.append(
-                Job(f"{name}-{label}-{case}-{number}", "sqf-tables.sh", args, modules=MODULES)
-            )
+            job, weight = f"{name}-{label}-{case}-{number}", LINK * (WARM + MEASURED)
+            result.append(Job(job, "sqf-tables.sh", args, weight, MODULES))
+        return result
+
+    def numbers(
+        self, data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed: int
+    ) -> Rows:
+        """Of each run, in Mbit/s on the wire: what each flow sends and gets, what UDP loses."""
+        result: Rows = {}
+        for case, name, label, number in self._runs(qdiscs, cases, seed):
+            job = f"{name}-{label}-{case}-{number}"
+            one, setting = measured(job, data[job]), self.settings[label]
+            sent, got = one.sent.mean(axis=0), one.throughput
+            values = {"A": sent.sum(), "X": got.sum()}
+            for i in range(len(setting.rtts)):
+                values |= {f"A{i + 1}": sent[i], f"X{i + 1}": got[i]}
+            if setting.udp:
+                values["UDP lost"] = one.lost * setting.udp
+            values |= {"Jain, 0.5 s": one.short_jain, "Jain, 300 s": jain(got)}
+            values["received / sent"] = got.sum() / sent.sum()
+            named = {f"{label} {what}": value for what, value in values.items()}
+            result.setdefault((case, name, number), {}).update(named)
         return result
 
     def report(

@@ -193,6 +193,35 @@ def test_groups_of_sift(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert ["x", "b", "all", "0.9", "4", "100.0", "10.0", "10.00"] in rows
 
 
+def test_queues_of_sift() -> None:
+    """Seen only where they are drawn; the other guests know nothing of it."""
+    jobs = sift_figures.jobs(sift_figures.QDISCS, list(sift_figures.CASES), 1)
+    watched = {job.name: job for job in jobs if job.script == "scenario.queues.sh"}
+    names = {f"queues-{load}-{name}" for load in (0.9, 1.2) for name in ("fifo", "sift")}
+    assert set(watched) == names
+    assert all(job.args[:2] == ["EVERY=0.1", "TIMES=2000"] for job in watched.values())
+    assert not any("TIMES" in " ".join(job.args) for job in jobs if job.name not in watched)
+    seen = queues((10, 30, 2), (10.5, 4, 50), (60.5, 90, 100))
+    one = sift_figures.measured("x", sift_run([10, 20], [1], 7) + seen)
+    assert one.peak == 7 and one.long.tolist() == [False, True]
+    assert sift_figures.over_time(one.queues) == {
+        "high, most": 90, "low, most": 100, "high@0": 30, "high@0.5": 4, "low@0": 2, "low@0.5": 50
+    }  # fmt: skip
+    seen = 'queues 10 [{"handle": "1:", "qlen": 1}, {"handle": "10:", "qlen": 150}]\n'
+    one = sift_figures.measured("x", sift_run([10, 20], [], None) + seen)
+    assert one.queues.tolist() == [[10, 150, 0]]
+
+
+def queues(*rows: tuple[float, int, int]) -> str:
+    """What tc shows of sift, by seconds and packets of the bands."""
+    parent = '{"handle": "1:", "qlen": 7}'
+    return "".join(
+        f'queues {at} [{parent}, {{"handle": "10:", "qlen": 9, "high_qlen": {high},'
+        f' "low_qlen": {low}}}]\n'
+        for at, high, low in rows
+    )
+
+
 def test_commands_of_run2c() -> None:
     """What is adapted, and to what."""
     jobs = {
