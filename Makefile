@@ -6,6 +6,8 @@
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md
+# make figures [QUICK=1] [SEED=N] [ONLY=run2c,sift]
+#                          all figures and tables of the papers: docs/results.md
 # make bench               what a packet costs in our kinds and in others
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
@@ -13,11 +15,12 @@
 # make check               checkpatch, sparse, shellcheck, ruff
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
-# What demo, experiment and bench have run before, with the same kernel, modules and
-# scripts, they do not run again, so that what was interrupted goes on. FRESH=1: do.
+# What demo, experiment, figures and bench have run before, with the same kernel,
+# modules and scripts, they do not run again, so that what was interrupted goes on.
+# FRESH=1: do.
 #
-# demo, experiment, bench, test, check and shell need root on Debian or Ubuntu and
-# install what they lack.
+# demo, experiment, figures, bench, test, check and shell need root on Debian or
+# Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, and for one each
@@ -88,6 +91,11 @@ experiment: setup
 		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) \
 		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
+figures: setup
+	$(PYTHON) lab/figures.py --kernel $(one) $(if $(SEED),--seed $(SEED)) \
+		$(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(LIST),--list) $(if $(PAGE),--page)
+
 bench: setup
 	$(PYTHON) lab/bench.py --kernel $(one)
 
@@ -104,4 +112,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment bench bench-check test check shell
+	demo experiment figures bench bench-check test check shell

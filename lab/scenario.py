@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from analysis import DataError, Link
+from analysis import WIRE_BITS, DataError, Link
 from demo import FLOOR
 from runner import LAB, SCRIPT, Job
 
@@ -434,6 +434,10 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     if steady:
         given["CBR"] = steady_of(settings)
     weight = max(1.0, weight * bits(network["rate"]) / 1e6)
+    if steady and not bulk:
+        # Small packets take as long as others
+        packets = sum(span * 1000 / flow["every"] for flow in steady.values() if "every" in flow)
+        weight += packets * WIRE_BITS / 1e6
     args = [f"{key}={value}" for key, value in given.items() if value]
     return Job(name, SCRIPT, args, weight, modules_of(settings, words), seed)
 

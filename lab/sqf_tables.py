@@ -88,6 +88,7 @@ class Setting:
 
     rtts: tuple[int, ...]
     udp: float = 0
+    tcp: tuple[str, ...] = TCP  # with which
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Table:
     rows: Callable[[str, dict[str, list[Measured]]], Iterator[list[str]]]
     goals: Callable[[dict[str, dict[str, list[Measured]]]], Goals]
     head: list[str]
+    seeds: int = SEEDS
 
     QDISCS = POLICIES
     CASES = TCP
@@ -106,10 +108,11 @@ class Table:
         self, qdiscs: dict[str, str], cases: list[str], seed: int
     ) -> Iterator[tuple[str, str, str, int]]:
         for case in cases:
+            labels = [label for label, setting in self.settings.items() if case in setting.tcp]
             for name in qdiscs:
-                for setting in self.settings:
-                    for number in range(seed, seed + SEEDS):
-                        yield case, name, setting, number
+                for label in labels:
+                    for number in range(seed, seed + self.seeds):
+                        yield case, name, label, number
 
     def jobs(self, qdiscs: dict[str, str], cases: list[str], seed: int) -> list[Job]:
         result = []

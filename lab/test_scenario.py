@@ -445,6 +445,14 @@ def test_what_is_compared(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_how_long_runs_take() -> None:
+    """In Mbit: downloads of 0.7 of 10 Mbit/s in 150 s, and 750 s of a packet each 5.6 ms."""
+    runs = scenario.read(LAB / "experiments/old-flows.toml").runs
+    assert runs["vpn", "las", 1].weight == pytest.approx(1050 + 750 / 0.0056 * 0.012)
+    runs = scenario.read(LAB / "experiments/mix.toml").runs
+    assert runs["base", "las", 1].weight == 20 * 50  # bulk takes all of it
+
+
 def test_winners() -> None:
     rows = values_of("ms <=8", floor=[1], srpt=[2], las=[4, 6], cake=[7, 7], run2c=[9, 9])
     for key, values in rows.items():

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which one should I use: the order of the kinds by each criterion, from the comparisons' CSVs."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench import RATIOS
+from metrics import LESS, ORACLE, OURS, PEERS, Rows, means, winners
+
+COMPARISONS = ("d1-load", "d1-rtt", "d1-rate", "d1-tcp", "web-rai2004", "mix")
+QUICK = "quick"  # instead of them
+
+
+@dataclass(frozen=True)
+class Criterion:
+    title: str
+    metric: str
+    unit: str
+
+
+CRITERIA = (
+    Criterion("Response of short flows, up to 8 packets", "ms <=8", "ms"),
+    Criterion("Throughput of long flows, over 100 packets", "kbit/s >100", "kbit/s"),
+    Criterion("Throughput of a download without an end", "bulk Mbit/s", "Mbit/s"),
+    Criterion("Delay of a call, 99th percentile", "call p99 ms", "ms"),
+    Criterion("Loss of a call", "call loss %", "%"),
+    Criterion("Jitter of a call", "call jitter ms", "ms"),
+    Criterion("Jitter of a live video", "live jitter ms", "ms"),
+    Criterion("Excess: what waiting adds to the slowdown", "excess", ""),
+)
+
+
+def ranking(rows: Rows, case: str, metric: str) -> list[str]:
+    """Better first; ours are bold."""
+    sign = 1 if LESS.fullmatch(metric) else -1
+    found = [
+        (sign * values[metric], qdisc)
+        for qdisc, values in means(rows).get(case, {}).items()
+        if metric in values and qdisc in (*OURS, *PEERS, *ORACLE)
+    ]
+    bold = {qdisc: f"**{qdisc}**" for qdisc in OURS}
+    return [f"{bold.get(qdisc, qdisc)} {number(sign * mean)}" for mean, qdisc in sorted(found)]
+
+
+def number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def choose(results: dict[str, Rows]) -> Iterator[str]:
+    """The lines of the page."""
+    yield "## Which one should I use\n"
+    yield (
+        f"Best first, by the mean. `{ORACLE[0]}` is told the sizes of the flows, which nobody is "
+        "outside the lab. Ours are bold; below is where they are behind.\n"
+    )
+    chosen = {name: results[name] for name in (*COMPARISONS, QUICK) if name in results}
+    for criterion in CRITERIA:
+        lines = []
+        for name, rows in chosen.items():
+            for case in dict.fromkeys(case for case, _, _ in rows):
+                order = ranking(rows, case, criterion.metric)
+                if len(order) > 1:
+                    where = name if case == "base" else f"{name}, {case}"
+                    lines.append(f"| {where} | {', '.join(order)} |")
+        if lines:
+            unit = f", {criterion.unit}" if criterion.unit else ""
+            yield f"### {criterion.title}{unit}\n"
+            yield "| case | best first |\n|---|---|"
+            yield from lines
+            yield ""
+    if chosen:
+        yield "### Where ours are behind\n"
+        yield (
+            "Of all that is measured the best, and which of ours are worse than which peers by "
+            "more than chance makes it: docs/experiments.md tells how that is decided.\n"
+        )
+    for name, rows in chosen.items():
+        head, *lines = winners(rows)
+        yield f"#### {name}\n"
+        yield "\n".join(markdown([head, *lines])) + "\n"
+    yield from costs()
+
+
+def markdown(rows: list[list[str]]) -> Iterator[str]:
+    """A table."""
+    yield "| " + " | ".join(rows[0]) + " |"
+    yield "|---" * len(rows[0]) + "|"
+    for row in rows[1:]:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def costs() -> Iterator[str]:
+    """What a packet costs, of bench/ratios.csv."""
+    with RATIOS.open() as lines:
+        rows = list(csv.DictReader(lines))
+    yield "### Cost of a packet, instructions, as a part of fq_codel's\n"
+    yield "Measured by `make bench`, of ours only. Less than 1 is cheaper than fq_codel.\n"
+    yield "| case | cheapest first |\n|---|---|"
+    behind = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        found = sorted((float(r["ratio"]), r["qdisc"]) for r in rows if r["case"] == case)
+        yield f"| {case} | {', '.join(f'{qdisc} {value:.2f}' for value, qdisc in found)} |"
+        behind += [
+            f"- {case}: **{qdisc}** has {value:.2f}, behind fq_codel 1."
+            for value, qdisc in found
+            if value > 1
+        ]
+    yield ""
+    yield from behind or ["None of ours is behind fq_codel."]
+    yield ""
