@@ -21,7 +21,7 @@ from demo import parse_qdiscs
 from goals import GOALS, curves
 from metrics import from_csv, means, measure, tables, to_csv
 from runner import LAB, Job, run_all
-from scenario import EXPERIMENTS, Experiment, find, read
+from scenario import EXPERIMENTS, Experiment, find, modules_of_kind, read
 from vm import Built, VMError, prepare, versions
 from vm.initramfs import load_list
 
@@ -86,6 +86,22 @@ def show(text: str, built: Built, where: Path) -> None:
     print(f"data: {where}")
 
 
+def check_modules(experiment: Experiment, built: Built) -> None:
+    """Refuse what the kernel has not, before anything runs."""
+    for case in experiment.cases.values():
+        for name, words in case["qdiscs"].items():
+            try:
+                load_list(built, modules_of_kind(words))
+            except VMError:
+                raise DataError(
+                    f'{experiment.name}: the qdisc {name} is "{words}"; of that kind there is no '
+                    f"module sch_{words.split()[0]}, neither of kernel {built.version} nor of "
+                    "this tree: correct it, or add it as docs/experiments.md says"
+                ) from None
+    for modules in {tuple(job.modules or ()) for job in experiment.jobs}:
+        load_list(built, list(modules))
+
+
 def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
     """Whether its goals are reached."""
     qdiscs, cases = chosen(options, experiment.qdiscs)
@@ -93,10 +109,9 @@ def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
     experiment = experiment.only(qdiscs, cases, seeds)
     if experiment.goals not in (None, *GOALS):
         raise DataError(f"{experiment.name}: goals may be {', '.join(GOALS)}")
-    print(f"{experiment.title}\n{experiment.summary()}", flush=True)
     built = prepare(options.kernel)
-    for modules in {tuple(job.modules or ()) for job in experiment.jobs}:
-        load_list(built, list(modules))  # refuses what the kernel has not, before anything runs
+    check_modules(experiment, built)
+    print(f"{experiment.title}\n{experiment.summary()}", flush=True)
     run_all(built, experiment.jobs, max(options.jobs, 1), experiment.seeds[0], experiment.name)
     where = LAB.parent / "build" / experiment.name
     rows = measure(experiment, collect(experiment.jobs, where / "runs"))

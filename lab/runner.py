@@ -16,6 +16,9 @@ from vm import Built, Guest, Result, VMError
 LAB = Path(__file__).resolve().parent
 SCRIPT = "scenario.sh"  # the one of most jobs
 PROGRESS = re.compile(r"progress (\d+) (\d+) active")
+# Not a job's own words: how far it is, how tc is to be used, the kernel's, and those of init
+NOT_SAID = re.compile(r"progress |Usage:|\s|\[ *\d+\.\d+\]|shortfirst-vm: |$")
+LAST = 3  # of its words, in lines: tc says what is wrong in one, and the kernel maybe in another
 BOOT = 15  # booting takes as long as so many seconds of flows
 
 
@@ -30,6 +33,7 @@ class Job:
     began: float = 0
     took: float = 0
     share: float = 0  # done so far
+    said: tuple[str, ...] = ()  # the last lines
     result: Result | None = None
 
     @property
@@ -41,10 +45,14 @@ class Job:
         if found := PROGRESS.match(line):
             done, total = map(float, found.groups())
             self.share = min((done + BOOT) / (total + BOOT), 1)
+        elif not NOT_SAID.match(line):
+            self.said = (*self.said, line)[-LAST:]
 
 
 def time_left(jobs: list[Job], slots: int, now: float) -> float | None:
     """Seconds until all jobs are done, `slots` at a time in this order; None if nobody knows."""
+    if all(job.took for job in jobs):
+        return 0
     spent = sum(job.took or now - job.began for job in jobs if job.ran)
     work = sum(job.weight * job.share for job in jobs if job.ran)
     if not work:
@@ -67,7 +75,10 @@ def status_line(jobs: list[Job], slots: int) -> str:
         parts[0] += f" ({known} known from before)"
     parts += [f"{j.name} {100 * j.share:.0f} %" for j in jobs if j.began and not j.took]
     left = time_left(jobs, slots, time.monotonic())
-    parts.append("time left: " + (f"{left:.0f} s" if left is not None else "not known yet"))
+    if left is not None:
+        parts.append(f"time left: {left:.0f} s")
+    elif not known:  # else maybe all are, and it is soon over
+        parts.append("time left: not known yet")
     return ", ".join(parts)
 
 
@@ -122,7 +133,9 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
             left -= 1
             if job.result.error or job.result.status:
                 why = job.result.error or f"its job failed with status {job.result.status}"
-                raise VMError(f"the run {job.name}: {why}; see {job.result.console_path}")
+                why += f"; see {job.result.console_path}"
+                said = "\n  ".join(["; it said last:", *job.said]) if job.said else ""
+                raise VMError(f"the run {job.name}: {why}{said}")
         if terminal:
             print("\r\033[K" + status_line(jobs, slots), end="", flush=True)
         elif job or time.monotonic() - shown > 15:

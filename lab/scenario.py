@@ -383,14 +383,19 @@ def route_of(tcp: Settings) -> str:
 
 def modules_of(settings: Settings, words: str) -> list[str]:
     """The kernel modules that a run needs."""
-    kind = words.split()[0]
     result = ["veth", "sch_htb", "sch_netem"]
     result += ["sch_prio", "cls_u32"] if "links" in settings["network"] else []
-    result += [] if kind in BUILT_IN else [f"sch_{kind}"]
+    result += modules_of_kind(words)
     # What run2c does not learn the senders have to tell
     result += ["run2c_isn"] if needs_isn(words) else []
     congestion = settings.get("tcp", {}).get("congestion", "cubic")
     return result + ([] if congestion == "reno" else [f"tcp_{congestion}"])
+
+
+def modules_of_kind(words: str) -> list[str]:
+    """The qdisc's own."""
+    kind = words.split()[0]
+    return [] if kind in BUILT_IN else [f"sch_{kind}"]
 
 
 def needs_isn(words: str) -> bool:

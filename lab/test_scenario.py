@@ -17,6 +17,7 @@ import goals  # noqa: E402
 import metrics  # noqa: E402
 import scenario  # noqa: E402
 from analysis import HEADER, DataError  # noqa: E402
+from vm import Built, VMError  # noqa: E402
 
 MINE = """\
 title = "Mine"
@@ -263,6 +264,45 @@ def test_parts_of_an_experiment(tmp_path: Path) -> None:
         one.only({"x": "pfifo limit {buffer}"})
     with pytest.raises(DataError, match="x is 'b=c'; it has to be a kind and its options"):
         one.only({"x": "b=c"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ('las = "las"', 'las = "lass"'),
+            'mine: the qdisc las is "lass"; of that kind there is no module sch_lass, neither of '
+            "kernel 6.1.0 nor of this tree: correct it, or add it as docs/experiments.md says",
+        ),
+        (
+            ("[qdiscs]", '[tcp]\ncongestion = "bb"\n[qdiscs]'),
+            "kernel 6.1.0 has no module tcp_bb",
+        ),
+    ],
+)
+def test_what_the_kernel_has_not(
+    change: tuple[str, str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is refused before anything is said of the runs."""
+    built = Built("6.1", "6.1.0", tmp_path / "root", tmp_path / "home")
+    built.modules.mkdir(parents=True)
+    names = ("drivers/veth", *(f"net/sch_{kind}" for kind in ("htb", "netem", "las", "cake")))
+    (built.modules / "modules.dep").write_text("".join(f"{name}.ko:\n" for name in names))
+    (built.modules / "modules.builtin").write_text("kernel/net/ipv4/tcp_cubic.ko\n")
+    runs = []
+    monkeypatch.setattr(experiment, "prepare", lambda kernel: built)
+    monkeypatch.setattr(experiment, "run_all", lambda *given: runs.append(given) or 1 / 0)
+    options = argparse.Namespace(qdiscs=None, cases=None, seed=None, kernel="6.1", jobs=1)
+    with pytest.raises((DataError, VMError)) as refused:
+        experiment.run_file(parse(tmp_path, MINE.replace(*change)), options)
+    assert str(refused.value) == said and not runs and not capsys.readouterr().out
+    with pytest.raises(ZeroDivisionError):
+        experiment.run_file(parse(tmp_path, MINE), options)
+    assert runs and capsys.readouterr().out.startswith("Mine\n2 run(s)")
 
 
 # 5 packets are 6 ms on the wire: slowdown 2 in 24 ms
