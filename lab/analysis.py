@@ -293,11 +293,12 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
     return plt.subplots(rows, columns, figsize=(width, height), layout="constrained")
 
 
-def save(figure: Any, base: Path) -> None:
-    """As `base`.svg and `base`.png; the same data, the same bytes."""
+def save(figure: Any, base: Path, png: bool = True) -> None:
+    """As `base`.svg and, unless told, `base`.png; the same data, the same bytes."""
     import matplotlib.pyplot as plt
 
-    for suffix, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
+    kinds = {".svg": {"Date": None}} | ({".png": {"Software": None}} if png else {})
+    for suffix, metadata in kinds.items():
         figure.savefig(f"{base}{suffix}", metadata=metadata, dpi=130)
     plt.close(figure)
 

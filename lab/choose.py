@@ -40,10 +40,11 @@ def ranking(rows: Rows, case: str, metric: str) -> list[str]:
         if metric in values and qdisc in (*OURS, *PEERS, *ORACLE)
     ]
     bold = {qdisc: f"**{qdisc}**" for qdisc in OURS}
-    return [f"{bold.get(qdisc, qdisc)} {number(sign * mean)}" for mean, qdisc in sorted(found)]
+    return [f"{bold.get(qdisc, qdisc)} {digits(sign * mean)}" for mean, qdisc in sorted(found)]
 
 
-def number(value: float) -> str:
+def digits(value: float) -> str:
+    """Four digits, or all of a larger number before the point."""
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 

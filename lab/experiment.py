@@ -98,7 +98,12 @@ def check_modules(experiment: Experiment, built: Built) -> None:
                     f"module sch_{words.split()[0]}, neither of kernel {built.version} nor of "
                     "this tree: correct it, or add it as docs/experiments.md says"
                 ) from None
-    for modules in {tuple(job.modules or ()) for job in experiment.jobs}:
+    check_jobs(experiment.jobs, built)
+
+
+def check_jobs(jobs: list[Job], built: Built) -> None:
+    """Refuse what needs a module that the kernel has not."""
+    for modules in {tuple(job.modules or ()) for job in jobs}:
         load_list(built, list(modules))
 
 

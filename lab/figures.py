@@ -25,7 +25,6 @@ from runner import BOOT, LAB, Job, run_all
 from scenario import EXPERIMENTS, read
 from sqf_tables import Setting
 from vm import Built, VMError, prepare
-from vm.initramfs import load_list
 
 RESULTS = LAB.parent / "docs/results"
 # Of each table one run where the experiment makes three, and its caption's round trips once
@@ -120,7 +119,8 @@ def note_rate(jobs: list[Job]) -> None:
 
 def minutes(jobs: list[Job]) -> float:
     """Of one processor, if nothing were known from before."""
-    return sum(BOOT + rate() * job.weight for job in jobs) / 60
+    seconds = rate()
+    return sum(BOOT + seconds * job.weight for job in jobs) / 60
 
 
 def forecast(runs: list[tuple[Part, list[Job]]], slots: int) -> str:
@@ -134,8 +134,7 @@ def forecast(runs: list[tuple[Part, list[Job]]], slots: int) -> str:
 
 def run(part: Part, jobs: list[Job], built: Built, slots: int, seed: int) -> Rows:
     """What the part's jobs give: these are run, others have been."""
-    for modules in {tuple(job.modules or ()) for job in jobs}:
-        load_list(built, list(modules))  # refuses what the kernel has not, before anything runs
+    experiment.check_jobs(jobs, built)
     print(f"{part.name}: {len(jobs)} runs, about {minutes(jobs):.0f} core minutes", flush=True)
     try:
         run_all(built, jobs, slots, seed, "figures")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pictures
 from analysis import COLOURS, DataError, new_figure, save
-from choose import COMPARISONS, QUICK, choose, markdown
+from choose import COMPARISONS, QUICK, choose, digits, markdown
 from goals import curves
 from items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
 from metrics import Rows, add_curves, curves_to_csv, from_csv, interval, means, tables, to_csv
@@ -66,13 +66,6 @@ def load_notes(where: Path) -> dict[str, dict[str, str]]:
         if type(sentences) is not dict or {type(each) for each in sentences.values()} != {str}:
             raise DataError(f"{path}: {item} has to be a table of rows, each with a sentence")
     return notes
-
-
-def digits(value: float) -> str:
-    """Four digits, or all of a whole number."""
-    if value and abs(value) < 1000:
-        value = float(f"{value:.4g}")
-    return f"{value:.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.6g}"
 
 
 def shown(values: list[float]) -> str:
@@ -275,8 +268,7 @@ def picture(item: Item, results: Results, where: Path) -> None:
         draw(axis, panel, results)
     for axis in every[len(item.panels) :]:
         axis.axis("off")
-    save(figure, where / item.key)
-    (where / f"{item.key}.png").unlink()
+    save(figure, where / item.key, png=False)
 
 
 def side_by_side(experiment: Experiment, rows: Rows, where: Path) -> bool:

@@ -24,15 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from analysis import (
-    COLOURS,
-    DataError,
-    Run,
-    format_rows,
-    new_figure,
-    parse_run,
-    save,
-)
+from analysis import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
 from metrics import Metrics, Rows, points
 from runner import SCRIPT, Job
 

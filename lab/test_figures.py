@@ -291,7 +291,7 @@ def test_shared_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             job.result = Result(0, "", path, path, 1)
 
     monkeypatch.setattr(figures, "run_all", run_all)
-    monkeypatch.setattr(figures, "load_list", lambda *_: [])
+    monkeypatch.setattr(figures.experiment, "load_list", lambda *_: [])
     found = {}
     for part, jobs in figures.once(figures.parts(1, only="d1-rate,d1-tcp")):
         found[part.name] = figures.run(part, jobs, None, 1, 1)
