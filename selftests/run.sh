@@ -5,6 +5,8 @@
 # tests, which speak TAP, then the packet-exact ones, then what all of them have
 # left. They load modules and rebuild the network, so this is for a virtual
 # machine: `make test`.
+#
+#	run.sh [scripts|packets]	only one of the two
 
 cd "$(dirname "$0")" || exit 1
 if [ "$(id -u)" -ne 0 ] || [ -z "$SF_MODE" ]; then
@@ -44,33 +46,52 @@ tap() { # COMMAND
 	echo "== $*: $((SECONDS - began)) s"
 }
 
-./leaks.sh forget
-tap ./kinds/flow_key.sh
-scripts="churn refused tcp tdc"
-case $(uname -r) in
-# Where all takes long: tdc asks for nothing that the others do not do.
-*-debug) scripts="churn refused tcp" ;;
-esac
-for kind in las run2c sift sqf; do
-	for script in $scripts; do
-		tap "./kinds/$script.sh" "$kind"
+scripts() {
+	local names="churn refused tcp tdc" kind name
+
+	case $(uname -r) in
+	# Where all takes long: tdc asks for nothing that the others do not do.
+	*-debug) names="churn refused tcp" ;;
+	esac
+	tap ./kinds/flow_key.sh
+	for kind in las run2c sift sqf; do
+		for name in $names; do
+			tap "./kinds/$name.sh" "$kind"
+		done
 	done
-done
+}
 
 number() { # WORD in pytest's last line
 	tail -n 1 "$log" | grep -oE "[0-9]+ $1" | grep -oE '^[0-9]+' || echo 0
 }
 
-echo "== packet-exact tests"
-[ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
-[ -d /sys/module/sch_srpt ] || insmod ../lab/bench/sch_srpt.ko
-PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
-	-p no:cacheprovider --import-mode=importlib kinds las run2c run2c_isn sift sqf srpt \
-	2>&1 | tee "$log"
-status=${PIPESTATUS[0]}
-count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
-tell pytest "$status" '/^\(FAILED\|ERROR\) /p'
+packets() {
+	local status
 
+	echo "== packet-exact tests"
+	[ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
+	[ -d /sys/module/sch_srpt ] || insmod ../lab/bench/sch_srpt.ko
+	PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
+		-p no:cacheprovider --import-mode=importlib \
+		kinds las run2c run2c_isn sift sqf srpt 2>&1 | tee "$log"
+	status=${PIPESTATUS[0]}
+	count "$status" "$(number passed)" "$(($(number failed) + $(number error)))"
+	tell pytest "$status" '/^\(FAILED\|ERROR\) /p'
+}
+
+case $1 in
+scripts | packets) parts=$1 ;;
+"") parts="scripts packets" ;;
+*)
+	echo "run.sh: there are scripts and packets, and no $1" >&2
+	exit 1
+	;;
+esac
+
+./leaks.sh forget
+for part in $parts; do
+	"$part"
+done
 tap ./leaks.sh
 
 # Kernel messages may break a line of the console, but not of the data channel.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All tests: those that need no guest, then selftests/run.sh in a guest of each kernel."""
+"""All tests: those that need no guest, then both parts of selftests/run.sh for each kernel."""
 
 import os
 import queue
@@ -16,7 +16,8 @@ from .qemu import Guest
 from .root import VMError
 
 HOST_TESTS = ["selftests/vm", "selftests/host", "lab"]
-TIMEOUT = 1800  # seconds for one kernel, which takes some minutes if it has a processor
+PARTS = ("scripts", "packets")
+TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
 
@@ -58,46 +59,48 @@ def _host() -> Outcome:
     return judge("host", done.stdout, done.returncode, "", time.monotonic() - began)
 
 
-def _guest(kernel: str, prefix: str) -> Outcome:
-    began = time.monotonic()
+def _guest(kernel: str, part: str) -> Outcome:
+    where, began = f"{kernel} {part}", time.monotonic()
     try:
         guest = Guest(
             prepare(kernel),
             mode="functional",
-            name="test",
+            name=f"test-{part}",
             job=str(CHECKOUT / "selftests/run.sh"),
+            args=[part],
             timeout=TIMEOUT_DEBUG if kernel == "debug" else TIMEOUT,
             silence=SILENCE,
         )
-        result = guest.run(lambda line: print(f"{prefix}{line}\n", end="", flush=True))
+        result = guest.run(lambda line: print(f"{where}| {line}\n", end="", flush=True))
     except VMError as error:
-        return judge(kernel, "", 1, str(error), time.monotonic() - began)
+        return judge(where, "", 1, str(error), time.monotonic() - began)
     seconds = time.monotonic() - began
     said = result.data_path.read_text(errors="replace")
     error = f"{result.error}; see {result.console_path}" if result.error else ""
-    return judge(kernel, said, result.status, error, seconds)
+    return judge(where, said, result.status, error, seconds)
 
 
 def run(kernels: Sequence[str]) -> int:
-    """Run all tests, as many kernels at a time as there are processors; the exit status."""
+    """Run all tests, as many guests at a time as there are processors; the exit status."""
     outcomes = [_host()]
-    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     for kernel in sorted(kernels, key=lambda kernel: kernel != "debug"):  # which takes longest
-        waiting.put(kernel)
+        for part in PARTS:
+            waiting.put((kernel, part))
+    guests = waiting.qsize()
 
     def work() -> None:
         try:
             while not waiting.empty():
-                kernel = waiting.get()
-                ended.put(_guest(kernel, f"{kernel}| " if len(kernels) > 1 else ""))
+                ended.put(_guest(*waiting.get()))
         except BaseException as error:
             ended.put(error)
 
     # Daemons: should this program end early, they and their guests end with it
-    for _ in range(min(len(kernels), len(os.sched_getaffinity(0)))):
+    for _ in range(min(guests, len(os.sched_getaffinity(0)))):
         threading.Thread(target=work, daemon=True).start()
-    for _ in kernels:
+    for _ in range(guests):
         outcome = ended.get()
         if isinstance(outcome, BaseException):
             raise outcome
