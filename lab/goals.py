@@ -63,7 +63,7 @@ GOALS: dict[str, Callable[[Means, Experiment], Goals]] = {
 }
 
 
-def curves(means: Means, experiment: Experiment, path: Path) -> bool:
+def curves(means: Means, experiment: Experiment, path: Path, png: bool = True) -> bool:
     """A picture of the excess by the qdiscs that only one case has, where there are such."""
     own = {
         case: [name for name in settings["qdiscs"] if name not in experiment.common]
@@ -81,5 +81,5 @@ def curves(means: Means, experiment: Experiment, path: Path) -> bool:
         axis.set_title(case, fontsize=8)
         axis.set_ylabel(f"excess / {experiment.against}'s", fontsize=8)
         axis.tick_params(labelsize=7)
-    save(figure, path)
+    save(figure, path, png)
     return True

@@ -274,10 +274,8 @@ def picture(item: Item, results: Results, where: Path) -> None:
 def side_by_side(experiment: Experiment, rows: Rows, where: Path) -> bool:
     """The picture of a comparison, if there is one."""
     base = where / experiment.name
-    drawn = curves(means(rows), experiment, base) or pictures.draw(rows, experiment.title, base)
-    if drawn:
-        (where / f"{experiment.name}.png").unlink()
-    return drawn
+    title = experiment.title
+    return curves(means(rows), experiment, base, False) or pictures.draw(rows, title, base, False)
 
 
 def write(where: Path, wanted: set[str] | None = None) -> Page:

@@ -113,8 +113,8 @@ def logarithmic(axis: Axes) -> None:
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def draw(rows: Rows, title: str, base: Path) -> bool:
-    """As `base`.svg and `base`.png; False if there is nothing that these pictures show.
+def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
+    """As `base`.svg and, unless told, `base`.png; False if there is nothing to show.
 
     Of downloads excess (or slowdown) and the response of the short ones: lines against the number
     that is varied, or else bars. Of steady flows the delay.
@@ -157,5 +157,5 @@ def draw(rows: Rows, title: str, base: Path) -> bool:
     for axis in axes[count:]:
         axis.set_visible(False)
     figure.suptitle(title)
-    save(figure, base)
+    save(figure, base, png)
     return True

@@ -37,9 +37,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     kept: list[Any] = []
     save = pictures.save
 
-    def keep(figure: Any, base: Path) -> None:
+    def keep(figure: Any, base: Path, png: bool) -> None:
         kept.extend(axis for axis in figure.axes if axis.get_visible())
-        save(figure, base)
+        save(figure, base, png)
 
     monkeypatch.setattr(pictures, "save", keep)
     return kept
