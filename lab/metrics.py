@@ -41,7 +41,7 @@ AT = "@"
 CDF = np.linspace(0.02, 1, 50)
 # By the names that experiments give them
 OURS = ("las", "sqf", "sift", "run2c")
-PEERS = ("pfifo", "fq_codel", "cake", "fq", "sfq", "hhf")
+PEERS = ("pfifo", "fq_codel", "cake", "cake-rate", "fq", "sfq", "hhf")
 ORACLE = ("srpt",)  # is told the sizes
 SIZES = ("<=8", "21-100", ">100")  # of analysis.CLASSES
 LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some by this size
