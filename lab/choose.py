@@ -5,11 +5,13 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from bench import RATIOS
 from metrics import LESS, ORACLE, OURS, PEERS, Rows, means, winners
 
 COMPARISONS = ("d1-load", "d1-rtt", "d1-rate", "d1-tcp", "web-rai2004", "mix")
 QUICK = "quick"  # instead of them
+REFERENCE = "fq_codel"
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Criterion:
     title: str
     metric: str
     unit: str
+    part: bool = True  # can be seen as a part of another's, which may not be 0
 
 
 CRITERIA = (
@@ -24,7 +27,7 @@ CRITERIA = (
     Criterion("Throughput of long flows, over 100 packets", "kbit/s >100", "kbit/s"),
     Criterion("Throughput of a download without an end", "bulk Mbit/s", "Mbit/s"),
     Criterion("Delay of a call, 99th percentile", "call p99 ms", "ms"),
-    Criterion("Loss of a call", "call loss %", "%"),
+    Criterion("Loss of a call", "call loss %", "%", False),
     Criterion("Jitter of a call", "call jitter ms", "ms"),
     Criterion("Jitter of a live video", "live jitter ms", "ms"),
     Criterion("Excess: what waiting adds to the slowdown", "excess", ""),
@@ -43,6 +46,45 @@ def ranking(rows: Rows, case: str, metric: str) -> list[str]:
     return [f"{bold.get(qdisc, qdisc)} {digits(sign * mean)}" for mean, qdisc in sorted(found)]
 
 
+def overall(chosen: list[Rows], criterion: Criterion) -> tuple[int, dict[str, float]]:
+    """How many cases there are, and the mean of those of ours and of the peers that are in all.
+
+    It is the geometric mean of what they have as a part of the reference's, or else the mean.
+    A case that two comparisons have counts once.
+    """
+    metric = criterion.metric
+    cases = [
+        {q: values[metric] for q, values in of.items() if metric in values}
+        for rows in chosen
+        for of in means(rows).values()
+    ]
+    cases = [of for of in cases if REFERENCE in of]
+    names = [q for q in (*OURS, *PEERS) if cases and all(q in of for of in cases)]
+    found = np.array(list(dict.fromkeys(tuple(of[q] for q in names) for of in cases)))
+    if not names:
+        return 0, {}
+    if criterion.part:
+        parts = found / found[:, [names.index(REFERENCE)]]
+        middle = np.exp(np.log(parts).mean(axis=0))
+    else:
+        middle = found.mean(axis=0)
+    return len(found), dict(zip(names, map(float, middle), strict=True))
+
+
+def in_short(chosen: list[Rows]) -> Iterator[list[str]]:
+    """A table: a criterion a line, a column for each that is measured everywhere."""
+    every = {criterion: overall(chosen, criterion) for criterion in CRITERIA}
+    every = {criterion: found for criterion, found in every.items() if found[1]}
+    names = [q for q in (*OURS, *PEERS) if any(q in of for _, of in every.values())]
+    yield ["", "cases", *names]
+    for criterion, (cases, of) in every.items():
+        best = (min if LESS.fullmatch(criterion.metric) else max)(of.values())
+        cells = {q: f"{value:.2f}" for q, value in of.items()}
+        cells |= {q: f"**{cells[q]}**" for q, value in of.items() if value == best}
+        title = criterion.title + ("" if criterion.part else f", {criterion.unit}")
+        yield [title, str(cases), *(cells.get(q, "-") for q in names)]
+
+
 def digits(value: float) -> str:
     """Four digits, or all of a larger number before the point."""
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
@@ -51,11 +93,19 @@ def digits(value: float) -> str:
 def choose(results: dict[str, Rows]) -> Iterator[str]:
     """The lines of the page."""
     yield "## Which one should I use\n"
-    yield (
-        f"Best first, by the mean. `{ORACLE[0]}` is told the sizes of the flows, which nobody is "
-        "outside the lab. Ours are bold; below is where they are behind.\n"
-    )
     chosen = {name: results[name] for name in (*COMPARISONS, QUICK) if name in results}
+    table = list(in_short(list(chosen.values())))
+    if len(table) > 1:
+        yield (
+            f"Of all cases the geometric mean, as a part of {REFERENCE}'s; of loss the mean. Of "
+            "throughput more is better, of all else less; the best is bold.\n"
+        )
+        yield from markdown(table)
+        yield ""
+    yield (
+        f"In the lists the best is first, by the mean. `{ORACLE[0]}` is told the sizes of the "
+        "flows, which nobody is outside the lab. Ours are bold; below is where they are behind.\n"
+    )
     for criterion in CRITERIA:
         lines = []
         for name, rows in chosen.items():

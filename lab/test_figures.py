@@ -265,6 +265,25 @@ def test_which_one() -> None:
     assert "| pfifo | 300 ±0 | las (pfifo, cake), sqf (pfifo), sift (pfifo) |" in text
 
 
+def test_in_short() -> None:
+    """Parts of fq_codel's, of those that are everywhere; a case of two comparisons counts once."""
+
+    def case(name: str, **values: float) -> Rows:
+        return {(name, qdisc, 1): {"ms <=8": v, "call loss %": 0.0} for qdisc, v in values.items()}
+
+    first = case("a", fq_codel=10, cake=20, las=5, sqf=1) | case("b", fq_codel=1, cake=8, las=0.125)
+    again = case("c", cake=20, las=5, fq_codel=10)
+    head, short, lost = choose.in_short([first, again])
+    assert head == ["", "cases", "las", "fq_codel", "cake"]
+    assert short[1:] == ["2", "**0.25**", "1.00", "4.00"]
+    assert lost[0].endswith(", %") and lost[2:] == ["**0.00**"] * 3
+    rows = {key: {"kbit/s >100": values["ms <=8"]} for key, values in first.items()}
+    assert list(choose.in_short([rows]))[1][2:] == ["0.25", "1.00", "**4.00**"]
+    del first["b", "fq_codel", 1]
+    assert list(choose.in_short([first]))[1] == [short[0], "1", "0.50", "**0.10**", "1.00", "2.00"]
+    assert len(list(choose.in_short([]))) == 1
+
+
 def test_each_run_once() -> None:
     every = [figures.part_of(name, None, False) for name in ("d1-load", "d1-rtt")]
     runs = figures.once(every)
