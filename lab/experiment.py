@@ -86,19 +86,17 @@ def show(text: str, built: Built, where: Path) -> None:
     print(f"data: {where}")
 
 
-def check_modules(experiment: Experiment, built: Built) -> None:
+def check_kinds(what: str, qdiscs: dict[str, str], built: Built) -> None:
     """Refuse what the kernel has not, before anything runs."""
-    for case in experiment.cases.values():
-        for name, words in case["qdiscs"].items():
-            try:
-                load_list(built, modules_of_kind(words))
-            except VMError:
-                raise DataError(
-                    f'{experiment.name}: the qdisc {name} is "{words}"; of that kind there is no '
-                    f"module sch_{words.split()[0]}, neither of kernel {built.version} nor of "
-                    "this tree: correct it, or add it as docs/experiments.md says"
-                ) from None
-    check_jobs(experiment.jobs, built)
+    for name, words in qdiscs.items():
+        try:
+            load_list(built, modules_of_kind(words) if words else [])
+        except VMError:
+            raise DataError(
+                f'{what}: the qdisc {name} is "{words}"; of that kind there is no '
+                f"module sch_{words.split()[0]}, neither of kernel {built.version} nor of "
+                "this tree: correct it, or add it as docs/experiments.md says"
+            ) from None
 
 
 def check_jobs(jobs: list[Job], built: Built) -> None:
@@ -115,7 +113,9 @@ def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
     if experiment.goals not in (None, *GOALS):
         raise DataError(f"{experiment.name}: goals may be {', '.join(GOALS)}")
     built = prepare(options.kernel)
-    check_modules(experiment, built)
+    for case in experiment.cases.values():
+        check_kinds(experiment.name, case["qdiscs"], built)
+    check_jobs(experiment.jobs, built)
     print(f"{experiment.title}\n{experiment.summary()}", flush=True)
     run_all(built, experiment.jobs, max(options.jobs, 1), experiment.seeds[0], experiment.name)
     where = LAB.parent / "build" / experiment.name
@@ -142,6 +142,7 @@ def run_module(options: argparse.Namespace) -> bool:
     if not set(cases) <= set(module.CASES):
         raise DataError(f"the cases are {', '.join(module.CASES)}")
     built = prepare(options.kernel)
+    check_kinds(options.name, qdiscs, built)
     jobs = module.jobs(qdiscs, cases, seed)
     print(f"{options.name}, seed {seed}, kernel {built.version}", flush=True)
     run_all(built, jobs, max(options.jobs, 1), seed, f"{options.name}-{seed}")

@@ -303,6 +303,11 @@ def test_what_the_kernel_has_not(
     with pytest.raises(ZeroDivisionError):
         experiment.run_file(parse(tmp_path, MINE), options)
     assert runs and capsys.readouterr().out.startswith("Mine\n2 run(s)")
+    runs.clear()
+    options = argparse.Namespace(**vars(options) | {"name": "las-log", "qdiscs": "plain,x=lass"})
+    with pytest.raises(DataError, match='^las-log: the qdisc x is "lass"; of that kind there'):
+        experiment.run_module(options)
+    assert not runs and not capsys.readouterr().out
 
 
 # 5 packets are 6 ms on the wire: slowdown 2 in 24 ms
