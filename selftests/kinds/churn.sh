@@ -147,7 +147,7 @@ default_qdisc() {
 	for i in $(seq $((times / 3 + 1))); do
 		t qdisc replace dev r1 root handle 8: mq || return
 		sleep 0.05
-		within 20 one_for_each_queue || return
+		within 200 one_for_each_queue || return
 		ip -n rtr link set r1 down || return
 		ip -n rtr link set r1 up || return
 		sleep 0.05
@@ -170,7 +170,7 @@ no_link() {
 }
 
 namespace() {
-	ip netns del rtr && within 20 no_link
+	ip netns del rtr && within 200 no_link
 }
 
 unload() {
@@ -213,7 +213,7 @@ load+=($!)
 flood
 
 check "load: shaper" shaper
-check "load: the queue overflows" within 60 leaf_was_busy
+check "load: the queue overflows" within 200 leaf_was_busy
 for phase in kinds itself changes delete_and_add link_down_and_up delete_classes roots default_qdisc; do
 	check "$phase: setup" shaper
 	check "$phase" $phase
@@ -228,5 +228,5 @@ check "delete the namespace under load" namespace
 kill "${load[@]}" "${floods[@]}" 2>/dev/null
 wait "${load[@]}" "${floods[@]}" 2>/dev/null
 net_down
-check "unload the module" within 20 unload
+check "unload the module" within 200 unload
 finish

@@ -120,7 +120,7 @@ def test_under_mq(kind: str) -> None:
         for limit in (6, 2):
             for queue in (1, 2):
                 run(f"tc qdisc change dev d1 parent {queue}0:1 {kind} limit {limit}")
-            for number in range(40):
+            for number in range(100):
                 device.send(flow(number).frame(1400, number))
             shown = json.loads(run("tc -s -j qdisc show dev d1"))
             mq, *others = (shown[0], *(each for each in shown if each["kind"] == kind))

@@ -228,9 +228,9 @@ def test_forgive_not_while_packets_wait(gate: Callable[..., Gate]) -> None:
 
 def test_forgive_not_while_packets_waited(gate: Callable[..., Gate]) -> None:
     """Time counts from when the last one has left."""
-    d0 = gate(f"forgive 80kbit {HUGE_IDLE}")
+    d0 = gate(f"forgive 8kbit {HUGE_IDLE}")
     d0.send(A.frame(1500, 1))
-    time.sleep(0.5)  # worth 5000 bytes
+    time.sleep(2)  # worth 2000 bytes
     d0.release()
     d0.send(A.frame(1500, 2))
     d0.send(B.frame(500, 3))

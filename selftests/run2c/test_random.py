@@ -148,10 +148,11 @@ def test_options_that_change(gate: Callable[..., Gate], seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["", "order"])
-def test_few_records(gate: Callable[..., Gate], mode: str) -> None:
+@pytest.mark.parametrize("idle", ["1ms", "86400s"])
+def test_few_records(gate: Callable[..., Gate], idle: str, mode: str) -> None:
     """Who has a record then, the model cannot say; but all that is let in comes out once."""
     rng = random.Random(mode)
-    d0 = gate(f"limit 40 learn flows 8 idle 1ms threshold 4096b {mode}")
+    d0 = gate(f"limit 40 learn flows 8 idle {idle} threshold 4096b {mode}")
     connections = [Connection(rng, i, "4") for i in range(30)]
     out: list[int] = []
     ident = 0
@@ -165,7 +166,9 @@ def test_few_records(gate: Callable[..., Gate], mode: str) -> None:
             out += d0.order(rng.randint(1, 8))
         if step % 100 == 0:
             assert d0.show()["records"] <= 8
-    assert d0.show()["overflow"] > 100 and d0.show()["evictions"] > 10
+    # On a slow machine all of them have been silent for a millisecond
+    if idle != "1ms":
+        assert d0.show()["overflow"] > 100 and d0.show()["evictions"] > 10
     out += d0.order()
     assert len(out) == len(set(out)) == ident - d0.show()["drops"]
     assert d0.show()["flows_queued"] == 0

@@ -307,12 +307,12 @@ def test_flood_leaves_no_record(gate: Callable[..., Gate]) -> None:
 
 def test_idle(gate: Callable[..., Gate]) -> None:
     """A silent connection is forgotten, but not while it has packets in the low band."""
-    d0 = gate("learn idle 200ms")
+    d0 = gate("learn idle 2s")
     far(d0)
-    time.sleep(0.5)
+    time.sleep(2.5)
     put(d0, segment(1, FAR), segment(1, 2 * FAR))
     assert bands(d0) == (1, 1)
-    time.sleep(0.5)
+    time.sleep(2.5)
     put(d0, segment(1, 3 * FAR), segment(1, 4 * FAR), begin=2)
     assert (bands(d0), d0.show()["records"]) == ((1, 3), 1)
     assert d0.order() == [0, 1, 2, 3]
@@ -323,12 +323,20 @@ def test_idle(gate: Callable[..., Gate]) -> None:
 def test_not_idle(gate: Callable[..., Gate]) -> None:
     """What counts is how long ago the last segment came."""
     d0 = gate("learn idle 5s")
-    far(d0)
-    for _ in range(4):
-        time.sleep(1.5)
-        put(d0, segment(1, FAR))
-        assert bands(d0) == (0, 1)
-        d0.order()
+    for _ in range(10):  # unless the machine pauses
+        far(d0)
+        began, longest = time.monotonic(), 0.0
+        seen = []
+        for _ in range(4):
+            time.sleep(1.5)
+            put(d0, segment(1, FAR))
+            seen.append(bands(d0))
+            d0.order()
+            now = time.monotonic()
+            began, longest = now, max(longest, now - began)
+        if longest < 4:
+            break
+    assert seen == [(0, 1)] * 4
 
 
 def test_strays_are_no_sign_of_life(gate: Callable[..., Gate]) -> None:

@@ -341,7 +341,7 @@ def test_timestamps(net: Net) -> None:
     adapted = net.numbers(20, ports=ports)
     put("enabled", "0")
     plain = net.numbers(20, ports=ports)
-    for before, after in zip(adapted, plain, strict=True):
+    for before, after in zip(sorted(adapted), sorted(plain), strict=True):
         assert before[:4] == after[:4]
         assert (after.tsval - before.tsval) % 2**32 < 60000  # ms
 

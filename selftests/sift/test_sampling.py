@@ -392,23 +392,29 @@ def test_red_declines_evenly(gate: Callable[..., Gate]) -> None:
         "probability 0 red low red_min 5 red_max 6 red_weight 9 red_probability 1"
         " red_bandwidth 1mbit"
     )
-    for ident in range(400):
-        d0.send(A.frame(100, ident), 0x100002)
-    d0.release()
-    for ident in range(4):  # the average was 40
-        time.sleep(0.5)
-        assert not d0.send(A.frame(100, ident), 0x100002)
+    for _ in range(10):  # unless the machine pauses
+        for ident in range(400):
+            d0.send(A.frame(100, ident), 0x100002)
+        d0.release()
+        began = time.monotonic()
+        accepted = []
+        for ident in range(4):  # the average was 40
+            time.sleep(0.5)
+            accepted.append(d0.send(A.frame(100, ident), 0x100002))
+        if time.monotonic() - began < 4:
+            break
+    assert not any(accepted)
 
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_red_while_idle(gate: Callable[..., Gate], refused: bool) -> None:
     """
     The average declines while the band is empty, by half in 355 packets of 1000 bytes: at
-    100 Mbit/s in 28 ms, and no less so after a packet that was not let in.
+    10 Mbit/s in 0.28 s, and no less so after a packet that was not let in.
     """
     d0 = gate(
         "probability 0 red low red_min 5 red_max 6 red_weight 9 red_probability 1"
-        " red_bandwidth 100mbit"
+        " red_bandwidth 10mbit"
     )
     for ident in range(400):
         d0.send(A.frame(100, ident), 0x100002)
@@ -418,5 +424,5 @@ def test_red_while_idle(gate: Callable[..., Gate], refused: bool) -> None:
     if refused:
         assert not d0.send(A.frame(100, 1), 0x100002)
         assert d0.show()["low_early"] == before + 1
-    time.sleep(0.5)
+    time.sleep(2)
     assert d0.send(A.frame(100, 2), 0x100002)

@@ -104,7 +104,7 @@ def test_no_flow_keeps_the_link(gate: Callable[..., Gate]) -> None:
     """Not with packets all alike either, one less of them in the queue that is served."""
     d0 = gate("limit 99")
     served = set()
-    for step in range(80):
+    for step in range(120):
         for each in (A, B) * (60 if step == 0 else 3):
             d0.send(each.frame(1000, 0))
         for frame in d0.release(2):
@@ -126,7 +126,7 @@ def test_any_of_equals_may_lose(gate: Callable[..., Gate], packets: int) -> None
         left = Counter(d0.order())
         lost.update(number for number in range(4) if left[number] < packets)
     assert sum(lost.values()) == 200
-    assert all(20 < lost[number] < 80 for number in range(4)), lost
+    assert all(10 < lost[number] < 100 for number in range(4)), lost
 
 
 def test_some_of_many_equals(gate: Callable[..., Gate]) -> None:
