@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from metrics import AT, LOSSY, OURS, Rows
+from metrics import AT, LOSSY, Rows
 from sift_figures import CASES as SIFT_CASES
 from sift_figures import LOADS
 from sqf_figures import CASES as SQF_CASES
@@ -77,10 +77,6 @@ def mean(*parts: At) -> Of:
 
 def greatest(*parts: At | Of) -> Of:
     return Of(lambda *values: max(values), parts)
-
-
-def least(*parts: At | Of) -> Of:
-    return Of(lambda *values: min(values), parts)
 
 
 @dataclass(frozen=True)
@@ -689,16 +685,16 @@ D1_LOADS = (0.5, 0.7, 0.9, 0.95)
 
 
 def goal_items() -> Iterator[Item]:
-    def excess(qdisc: str) -> At:
-        return At("d1-load", "load-0.9", qdisc, "excess")
+    def excess(qdisc: str, experiment: str = "d1-long", case: str = "base") -> At:
+        return At(experiment, case, qdisc, "excess")
 
     known = ratio(theory("load-0.9", "las", "excess"), theory("load-0.9", "srpt", "excess"))
-    ours = [ratio(excess(name), excess("srpt")) for name in OURS]
+    cakes = [excess(name, "d1-load", "load-0.9") for name in ("cake-rate", "cake")]
     rows = (
         Row("las / srpt", ratio(excess("las"), excess("srpt")), 2.2, "<=", model=known),
-        Row("the least of ours / srpt", least(*ours), 1.5, "<="),
+        Row("sqf / srpt", ratio(excess("sqf"), excess("srpt")), 1.5, "<="),
         Row("las / cake", ratio(excess("las"), excess("cake")), 0.17, "<="),
-        Row("cake that is told the rate / cake", ratio(excess("cake-rate"), excess("cake"))),
+        Row("cake that is told the rate / cake, 50 s", ratio(*cakes)),
     )
     lines = []
     for qdisc in ("las", "srpt", "cake"):
@@ -710,10 +706,11 @@ def goal_items() -> Iterator[Item]:
     yield Item(
         "excess",
         "D1 by load, and the excess slowdown at a load of 0.9",
-        "d1-load",
+        "d1-long",
         rows,
         (Panel("10 Mbit/s, 6 ms", "load", "excess slowdown", tuple(lines), log="y"),),
-        reason="In the paper's column is what it is to be. All qdiscs are below.",
+        reason="In the paper's column is what it is to be. Ratios are the means of each seed's, "
+        "the picture is of d1-load. All qdiscs are below.",
     )
 
 

@@ -17,7 +17,7 @@ from items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
 from metrics import Rows, add_curves, curves_to_csv, from_csv, interval, means, tables, to_csv
 from scenario import EXPERIMENTS, Experiment, read
 
-FILES = (*COMPARISONS, "old-flows", "run2c-curve")  # have tables of their own
+FILES = (*COMPARISONS, "d1-long", "old-flows", "run2c-curve")  # have tables of their own
 MOST = 0.1  # a deviation beyond this part has its sentence
 NOTES = "notes.toml"
 CURVES = "-curves.csv"
