@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from analysis import COLOURS, new_figure, save
 from demo import FLOOR
-from metrics import ORACLE, PEERS, Rows, interval, seeds_of
+from metrics import ORACLE, OURS, PEERS, Rows, interval, seeds_of
 from scenario import UNITS
 
 Axes = Any  # matplotlib's, which is only imported when there is something to draw
@@ -25,13 +25,15 @@ AXES = {"rtt": "round trip, ms", "load": "load", "bit": "rate, Mbit/s"}  # else 
 
 
 def style(name: str, qdiscs: list[str]) -> dict[str, Any]:
-    """How a qdisc looks, among these."""
+    """How a qdisc looks, among these; the known ones always do so."""
     if name in ORACLE:
         return {"color": "black", "linestyle": ":", "marker": "."}
-    place = [q for q in qdiscs if q not in ORACLE].index(name)
-    colour = COLOURS[place % len(COLOURS)]
     if name in PEERS:
-        return {"color": colour, "linestyle": "--", "marker": "x+1234"[place % 6], "linewidth": 1}
+        place = PEERS.index(name)
+        colour, marker = (*COLOURS, "#888888")[place], "x+1234|"[place]
+        return {"color": colour, "linestyle": "--", "marker": marker, "linewidth": 1}
+    place = [*OURS, *(q for q in qdiscs if q not in (*OURS, *PEERS, *ORACLE))].index(name)
+    colour = COLOURS[place % len(COLOURS)]
     return {"color": colour, "linestyle": "-", "marker": "o^sDvP"[place % 6], "linewidth": 1.8}
 
 

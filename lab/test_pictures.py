@@ -10,6 +10,7 @@ import pytest
 
 LAB = Path(__file__).resolve().parent
 sys.path[:0] = [str(LAB), str(LAB.parent / "selftests")]
+import metrics  # noqa: E402
 import pictures  # noqa: E402
 from metrics import Rows, from_csv, to_csv  # noqa: E402
 
@@ -82,7 +83,15 @@ def test_lines(drawn: list[Any], tmp_path: Path) -> None:
         # 12.706 standard errors of 0.25
         assert np.ptp(error.get_segments()[0][:, 1]) == pytest.approx(2 * 12.7062 * 0.25, rel=1e-4)
     assert [looks[name][0] for name in QDISCS] == ["--", "--", "-", "-", ":"]
-    assert looks["srpt"][1] == "black" and len({colour for _, colour in looks.values()}) == 5
+    assert looks["srpt"][1] == "black" and len(set(looks.values())) == 5
+
+
+def test_nobody_looks_like_another() -> None:
+    """And each as in every other picture, but for those that only one has."""
+    names = ["plain", *metrics.PEERS, *metrics.ORACLE, "other", *metrics.OURS]
+    looks = [tuple(pictures.style(name, names).items()) for name in names]
+    assert len(set(looks)) == len(names)
+    assert pictures.style("sift", ["sift"]) == pictures.style("sift", names)
 
 
 def test_bars(drawn: list[Any], tmp_path: Path) -> None:
