@@ -165,10 +165,11 @@ def split_intervals(name: str, text: str, what: str) -> tuple[np.ndarray, float,
     return np.array(rows), int(us) / 1e6, text[: found.start()] + text[found.end() :]
 
 
-def split_bulk(name: str, text: str, what: str = "bulk") -> tuple[np.ndarray, str]:
-    """What bulk's flows have received, or "sent": bit/s[interval, flow], and the rest."""
-    size, seconds, rest = split_intervals(name, text, what)
-    return size * 8 / seconds, rest
+def split_bulk(name: str, text: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """What bulk's flows have received and sent, bit/s[interval, flow], and the rest."""
+    received, seconds, rest = split_intervals(name, text, "bulk")
+    sent, _, rest = split_intervals(name, rest, "sent")
+    return received * 8 / seconds, sent * 8 / seconds, rest
 
 
 def jain(rates: np.ndarray) -> float:

@@ -62,7 +62,7 @@ def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed
 
 def measured(key: str, text: str) -> tuple[np.ndarray, Run]:
     """The long flow's packets/s in each interval, and the web flows."""
-    rates, rest = split_bulk(key, text)
+    rates, _, rest = split_bulk(key, text)
     # payload to packets: 1448 of 1500 bytes
     return rates[:, 0] / (WIRE_BITS * 1448 / 1500), parse_run(key, rest)
 

@@ -93,8 +93,7 @@ def parse(name: str, settings: Settings, data: str, floor: bool) -> tuple[Run, M
             values[f"{flow} {label} ms"] = one.percentile(q)
         values[f"{flow} jitter ms"] = one.jitter
     if settings.get("bulk") and not floor:
-        rates, rest = split_bulk(name, rest)
-        _, rest = split_bulk(name, rest, "sent")
+        rates, _, rest = split_bulk(name, rest)
         each = rates.mean(axis=0)
         values["bulk Mbit/s"] = each.sum() / 1e6
         if each.size > 1:

@@ -147,8 +147,7 @@ class Measured:
 def measured(job: str, case: Case, text: str) -> Measured:
     rates = np.empty((1, 0))
     if case.persistent:
-        rates, text = split_bulk(job, text)
-        _, text = split_bulk(job, text, "sent")
+        rates, _, text = split_bulk(job, text)
     return Measured(parse_run(job, text), rates.mean(axis=0))
 
 

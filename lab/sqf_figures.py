@@ -127,8 +127,7 @@ class Measured:
 
 def measured(job: str, case: Case, text: str) -> Measured:
     steady, text = split_steady(job, text)
-    received, text = split_bulk(job, text)
-    sent, text = split_bulk(job, text, "sent")
+    received, sent, text = split_bulk(job, text)
     queues, _, _ = split_intervals(job, text, "queues")
     queues = largest(queues, len(case.names))
     begin = round(BEGIN / INTERVAL)

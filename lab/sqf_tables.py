@@ -63,8 +63,7 @@ class Measured:
 
 def measured(job: str, text: str) -> Measured:
     steady, text = split_steady(job, text)
-    received, text = split_bulk(job, text)
-    sent, text = split_bulk(job, text, "sent")
+    received, sent, text = split_bulk(job, text)
     skip = round(WARM / SHORT)
     scale = WIRE / PAYLOAD / 1e6
     lost = steady["udp"].loss if steady else 0.0

@@ -176,8 +176,12 @@ def test_lost_packet_line(line: int) -> None:
 
 def test_bulk_flows() -> None:
     section = "bulk flows 2 interval_us 500000\n1000,0\n500,250\n#end intervals 2\n"
-    rates, rest = analysis.split_bulk("x", "before\n" + section + "after\n")
+    more = "sent flows 2 interval_us 500000\n1500,9\n500,250\n#end intervals 2\n"
+    rates, sent, rest = analysis.split_bulk("x", "before\n" + section + more + "after\n")
     assert rates.tolist() == [[16000, 0], [8000, 4000]] and rest == "before\nafter\n"
+    assert sent.tolist() == [[24000, 144], [8000, 4000]]
     for bad in (section[:-5], section.replace("500,250\n", ""), section.replace("0,250", "0")):
         with pytest.raises(analysis.DataError):
-            analysis.split_bulk("x", bad)
+            analysis.split_bulk("x", bad + more)
+    with pytest.raises(analysis.DataError):
+        analysis.split_bulk("x", section)

@@ -22,8 +22,9 @@ STATS = '[{"handle": "10:", "drops": 3}]\n'
 
 def bulk(rows: list[str]) -> str:
     flows = rows[0].count(",") + 1
-    lines = "".join(f"{row}\n" for row in rows)
-    return f"bulk flows {flows} interval_us 10000000\n{lines}#end intervals {len(rows)}\n"
+    section = f" flows {flows} interval_us 10000000\n" + "".join(f"{row}\n" for row in rows)
+    section += f"#end intervals {len(rows)}\n"
+    return f"bulk{section}sent{section}"
 
 
 def test_las_log(tmp_path: Path) -> None:
