@@ -353,6 +353,7 @@ def las_items() -> Iterator[Item]:
                 ),
             }
             for (what, (value, scale)), number in zip(whats.items(), numbers, strict=True):
+                scale = None if number else scale
                 rows.append(Row(f"{what}, {name}, {tcp}", value, number, scale=scale))
         lines = [Line(name, las(case, name, "CDF")) for name in WEB_KINDS]
         panels.append(Panel(tcp, PACKETS, "CDF of flows with loss", tuple(lines), log="x"))
