@@ -340,9 +340,9 @@ def las_items() -> Iterator[Item]:
     # Of the text: loss, flows with loss of about 47,800, such of up to 40 packets, all in percent
     told = {"droptail": (3.9, 12212 / 478, 80), "plain": (3.3, 6763 / 478, 0)}
     rows, panels = [], []
-    for case, tcp in WEB_CASES.items():
+    for case, tcp in (*WEB_CASES.items(), ("ns2-25", "TCP of ns-2, a buffer of 25")):
         for name in WEB_KINDS:
-            numbers = told.get(name, (None,) * 3) if case == "ns2" else (None,) * 3
+            numbers = (None,) * 3 if case == "today" else told.get(name, (None,) * 3)
             lossy = las(case, name, "flows with loss")
             whats = {
                 "loss %": (las(case, name, "loss %"), None),
@@ -363,6 +363,7 @@ def las_items() -> Iterator[Item]:
         "las-rai2004",
         tuple(rows),
         tuple(panels),
+        3,
     )
     rows, panels = [], []
     for case, tcp in (("reno", "TCP of 2004"), ("linux", "TCP of today")):
