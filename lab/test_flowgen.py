@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -221,11 +222,11 @@ def test_open_loop(flowgen: Path, addr: str) -> None:
     namespaces = ["--snd", "/proc/self/ns/net", "--rcv", "/proc/self/ns/net"]
     lines, console = over_loopback(flowgen, *options, *namespaces, "--addr", addr)
     rows = check(lines, flows)
-    assert all(row[4] == "ok" and 0 < int(row[3]) < 1e6 for row in rows)
+    assert all(row[4] == "ok" and 0 < int(row[3]) < 1e7 for row in rows)
     # started when planned, however long the others took (median: the machine may be busy)
     late = sorted(int(row[1]) - at for row, (at, _) in zip(rows, flows, strict=True))
     assert late[0] >= 0 and late[len(late) // 2] < 20_000
-    assert "progress 5 6 active" in console
+    assert re.search("^progress [56] 6 active", console, re.MULTILINE)
     assert console.splitlines()[-1].endswith(f"active 0 done {len(flows)}")
 
 
