@@ -32,8 +32,8 @@ _VIRTUAL = [
     *("-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"),
     *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", "1", "-m", "512M", "-cpu", "Nehalem"),
 ]
-# Nobody attacks the guest, and without defences it simulates a third faster.
 _LOCKSTEP = "selftests/vm/lockstep.so"
+# Nobody attacks the guest, and without defences it simulates a third faster.
 _VIRTUAL_KERNEL = "tsc=reliable tsc_early_khz=1000000 clocksource=tsc mitigations=off"
 
 
@@ -165,13 +165,16 @@ class Guest:
         config = self._config()
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        with open(self.directory / "initramfs", "wb") as out:
-            initramfs.make(out, self.built, self.mode, config, self.args, self.modules, self.files)
+        what = (self.built, self.mode, config, self.args, self.modules, self.files)
+        with locked(self.built.home / "lock"):  # another command may be building here
+            with open(self.directory / "initramfs", "wb") as out:
+                initramfs.make(out, *what)
+            if self.mode == "virtual":
+                # Beside the run: the linker would split a path of its own at blanks and colons
+                shutil.copy(self.built.upper / INSIDE / _LOCKSTEP, self.directory)
         append = f"{_KERNEL} sf.seed={self.seed}"
         if self.mode == "virtual":
             accel, append = [*_VIRTUAL, "-seed", str(self.seed)], f"{append} {_VIRTUAL_KERNEL}"
-            # Beside the run: the linker would split a path of its own at blanks and colons
-            shutil.copy(self.built.upper / INSIDE / _LOCKSTEP, self.directory)
         else:
             memory = "2G" if self.built.layer else "1G"  # of the debug kernel a part is KASAN's
             accel = [*accelerator(self.built), "-smp", "2", "-m", memory]
