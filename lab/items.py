@@ -344,16 +344,15 @@ def las_items() -> Iterator[Item]:
         for name in WEB_KINDS:
             numbers = (None,) * 3 if case == "today" else told.get(name, (None,) * 3)
             lossy = las(case, name, "flows with loss")
-            whats = {
-                "loss %": (las(case, name, "loss %"), None),
-                "flows with loss %": (percent(lossy, las(case, name, "flows")), None),
-                "of them <=40 packets %": (
-                    percent(las(case, name, f"flows with loss <={LOSSY}"), lossy),
-                    10,
+            values = {
+                "loss %": las(case, name, "loss %"),
+                "flows with loss %": percent(lossy, las(case, name, "flows")),
+                "of them <=40 packets %": percent(
+                    las(case, name, f"flows with loss <={LOSSY}"), lossy
                 ),
             }
-            for (what, (value, scale)), number in zip(whats.items(), numbers, strict=True):
-                scale = None if number else scale
+            for (what, value), number in zip(values.items(), numbers, strict=True):
+                scale = 10 if number == 0 else None
                 rows.append(Row(f"{what}, {name}, {tcp}", value, number, scale=scale))
         lines = [Line(name, las(case, name, "CDF")) for name in WEB_KINDS]
         panels.append(Panel(tcp, PACKETS, "CDF of flows with loss", tuple(lines), log="x"))
