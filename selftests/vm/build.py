@@ -76,11 +76,11 @@ def sources() -> list[str]:
 
 
 def _feeds_make(name: str) -> bool:
-    """Scripts and tests reach the guest without make: changing them needs no new build."""
+    """Scripts, tests and results do not need a new build: the guest gets what it needs of them."""
     path = Path(name)
     if path.parts[0] in ("lab", "selftests"):
         return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
-    return path.suffix not in (".md", ".py") and path.parts[0] != ".ci"
+    return path.suffix not in (".md", ".py") and path.parts[0] not in (".ci", "docs")
 
 
 def _digest(lower: list[Path], names: list[str]) -> str:
