@@ -115,6 +115,12 @@ def logarithmic(axis: Axes) -> None:
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
+def comparable(axis: Axes) -> bool:
+    """Bars that can be seen beside each other: a logarithmic axis would distort them."""
+    heights = [bar.get_height() for bar in axis.patches]
+    return bool(heights) and np.nanmax(heights) < 30 * np.nanmin(heights)
+
+
 def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
     """As `base`.svg and, unless told, `base`.png; False if there is nothing to show.
 
@@ -152,7 +158,9 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
         shown = flow if len(cases) == 1 else f"{case}, {flow}"
         axis.set(ylabel="delay, ms", title=f"{shown}: median, 99th percentile, most")
     for axis in axes[:count]:
-        if axis.dataLim.y1 > 0:
+        if comparable(axis):
+            axis.set_ylim(0)
+        elif axis.dataLim.y1 > 0:
             logarithmic(axis)
         axis.grid(alpha=0.3, which="major", axis="y")
         axis.set_axisbelow(True)

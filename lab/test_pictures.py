@@ -107,6 +107,17 @@ def test_bars(drawn: list[Any], tmp_path: Path) -> None:
     assert [patch.get_facecolor()[3] for patch in short.patches[::3]] == [0.25, 0.25, 1, 1, 0.25]
 
 
+@pytest.mark.parametrize(("most", "scale"), [(50, "linear"), (500, "log")])
+def test_what_bars_are_as_long_as(
+    most: float, scale: str, drawn: list[Any], tmp_path: Path
+) -> None:
+    some = rows(["ecn-true", "congestion-bbr"])
+    some["more", "las", 1] = {"ms <=8": most}
+    assert pictures.draw(some, "title", tmp_path / "x")
+    assert drawn[1].get_yscale() == scale
+    assert scale == "log" or drawn[1].get_ylim()[0] == 0
+
+
 def test_delays(drawn: list[Any], tmp_path: Path) -> None:
     some = rows(["load-0.5", "load-0.9"], "call", "tv")
     some["load-0.9", "las", 1]["call max ms"] = np.inf  # nothing arrived
