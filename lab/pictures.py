@@ -118,7 +118,7 @@ def logarithmic(axis: Axes) -> None:
 def comparable(axis: Axes) -> bool:
     """Bars that can be seen beside each other: a logarithmic axis would distort them."""
     heights = [bar.get_height() for bar in axis.patches]
-    return bool(heights) and np.nanmax(heights) < 30 * np.nanmin(heights)
+    return bool(heights) and np.nanmax(heights) < 20 * np.nanmin(heights)
 
 
 def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:

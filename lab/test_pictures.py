@@ -107,7 +107,7 @@ def test_bars(drawn: list[Any], tmp_path: Path) -> None:
     assert [patch.get_facecolor()[3] for patch in short.patches[::3]] == [0.25, 0.25, 1, 1, 0.25]
 
 
-@pytest.mark.parametrize(("most", "scale"), [(50, "linear"), (500, "log")])
+@pytest.mark.parametrize(("most", "scale"), [(30, "linear"), (300, "log")])
 def test_what_bars_are_as_long_as(
     most: float, scale: str, drawn: list[Any], tmp_path: Path
 ) -> None:
