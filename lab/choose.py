@@ -21,16 +21,26 @@ class Criterion:
     unit: str
     part: bool = True  # can be seen as a part of another's, which may not be 0
 
+    @property
+    def short(self) -> str:
+        return self.title[0].lower() + self.title[1:].split(":")[0]
+
 
 CRITERIA = (
     Criterion("Response of short flows, up to 8 packets", "ms <=8", "ms"),
+    Criterion("Response of flows of 21 to 100 packets", "ms 21-100", "ms"),
+    Criterion("Response of long flows, over 100 packets", "ms >100", "ms"),
     Criterion("Throughput of long flows, over 100 packets", "kbit/s >100", "kbit/s"),
     Criterion("Throughput of a download without an end", "bulk Mbit/s", "Mbit/s"),
     Criterion("Delay of a call, 99th percentile", "call p99 ms", "ms"),
     Criterion("Loss of a call", "call loss %", "%", False),
     Criterion("Jitter of a call", "call jitter ms", "ms"),
+    Criterion("Delay of a live video, 99th percentile", "live p99 ms", "ms"),
+    Criterion("Loss of a live video", "live loss %", "%", False),
     Criterion("Jitter of a live video", "live jitter ms", "ms"),
     Criterion("Excess: what waiting adds to the slowdown", "excess", ""),
+    Criterion("Fairness among downloads, Jain's index", "Jain", ""),
+    Criterion("Loss of downloads", "loss %", "%", False),
 )
 
 
@@ -79,10 +89,33 @@ def in_short(chosen: list[Rows]) -> Iterator[list[str]]:
     yield ["", "cases", *names]
     for criterion, (cases, of) in every.items():
         best = (min if LESS.fullmatch(criterion.metric) else max)(of.values())
-        cells = {q: f"{value:.2f}" for q, value in of.items()}
+        cells = {q: part(value) for q, value in of.items()}
         cells |= {q: f"**{cells[q]}**" for q, value in of.items() if value == best}
         title = criterion.title + ("" if criterion.part else f", {criterion.unit}")
         yield [title, str(cases), *(cells.get(q, "-") for q in names)]
+
+
+def in_words(chosen: list[Rows]) -> Iterator[str]:
+    """Of each of ours: where it is the best of ours and the peers, and where not even REFERENCE."""
+    best: dict[str, list[str]] = {qdisc: [] for qdisc in OURS}
+    behind: dict[str, list[str]] = {qdisc: [] for qdisc in OURS}
+    for criterion in CRITERIA:
+        _, of = overall(chosen, criterion)
+        sign = 1 if LESS.fullmatch(criterion.metric) else -1
+        for qdisc in (q for q in OURS if q in of):
+            first = min(sign * value for value in of.values())
+            if sign * of[qdisc] == first < sign * of[REFERENCE]:
+                best[qdisc].append(criterion.short)
+            if sign * of[qdisc] > sign * of[REFERENCE] and part(of[qdisc]) != part(1):
+                than = "" if criterion.part else f" against {part(of[REFERENCE])} {criterion.unit}"
+                behind[qdisc].append(f"{criterion.short} ({part(of[qdisc])}{than})")
+    for qdisc in (q for q in OURS if best[q] or behind[q]):
+        told = f"Best: {'; '.join(best[qdisc]) or 'nowhere'}."
+        yield f"- `{qdisc}`. {told} Behind {REFERENCE}: {'; '.join(behind[qdisc]) or 'nowhere'}."
+
+
+def part(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.1g}"
 
 
 def digits(value: float) -> str:
@@ -102,29 +135,33 @@ def choose(results: dict[str, Rows]) -> Iterator[str]:
         )
         yield from markdown(table)
         yield ""
+        yield from in_words(list(chosen.values()))
+        yield ""
     yield (
         f"In the lists the best is first, by the mean. `{ORACLE[0]}` is told the sizes of the "
         "flows, which nobody is outside the lab. Ours are bold; below is where they are behind.\n"
     )
     for criterion in CRITERIA:
-        lines = []
+        # Comparisons share cases: those are one line
+        lines: dict[tuple[str, ...], list[str]] = {}
         for name, rows in chosen.items():
             for case in dict.fromkeys(case for case, _, _ in rows):
-                order = ranking(rows, case, criterion.metric)
+                order = tuple(ranking(rows, case, criterion.metric))
                 if len(order) > 1:
                     where = name if case == "base" else f"{name}, {case}"
-                    lines.append(f"| {where} | {', '.join(order)} |")
+                    lines.setdefault(order, []).append(where)
         if lines:
             unit = f", {criterion.unit}" if criterion.unit else ""
             yield f"### {criterion.title}{unit}\n"
             yield "| case | best first |\n|---|---|"
-            yield from lines
+            yield from (f"| {'; '.join(w)} | {', '.join(order)} |" for order, w in lines.items())
             yield ""
     if chosen:
         yield "### Where ours are behind\n"
         yield (
             "Of all that is measured the best, and which of ours are worse than which peers by "
-            "more than chance makes it: docs/experiments.md tells how that is decided.\n"
+            "more than chance makes it: docs/experiments.md tells how that is decided. A `-` says "
+            "that so few seeds do not show any to be worse, not that none is.\n"
         )
     for name, rows in chosen.items():
         head, *lines = winners(rows)

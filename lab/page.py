@@ -17,6 +17,7 @@ from items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
 from metrics import Rows, add_curves, curves_to_csv, from_csv, interval, means, tables, to_csv
 from scenario import EXPERIMENTS, Experiment, read
 
+ABOUT = "about"  # of the notes: on a paper's names
 FILES = (*COMPARISONS, "d1-long", "old-flows", "run2c-curve")  # have tables of their own
 MOST = 0.1  # a deviation beyond this part has its sentence
 NOTES = "notes.toml"
@@ -78,13 +79,17 @@ def value_of(value: Value | None, results: Results) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def deviation(number: float, reference: float, bound: str = "", scale: float | None = None) -> str:
+def deviation(
+    number: float, reference: float, of_what: str, bound: str = "", scale: float | None = None
+) -> str:
     """How far off it is, "" if by no more than MOST, or on the right side of a bound."""
     if (bound == ">=" and number >= reference) or (bound == "<=" and number <= reference):
         return ""
-    of = abs(scale or reference)
-    part = (number - reference) / of if of else math.copysign(math.inf, number - reference)
-    return f"{100 * part:+.0f} %" if abs(part) > MOST and number != reference else ""
+    whole, more = abs(scale or reference), number - reference
+    part = more / whole if whole else math.copysign(math.inf, more)
+    if abs(part) <= MOST or not more:
+        return ""
+    return f"{more:+.3g} against {of_what}" if scale else f"{100 * part:+.0f} % of {of_what}"
 
 
 @dataclass
@@ -121,13 +126,11 @@ class Page:
         said = []
         if result is not None:
             if row.paper is not None:
-                off = deviation(result, row.paper, row.bound, row.scale)
-                said += [f"{off} of the paper"] if off else []
+                said.append(deviation(result, row.paper, "the paper", row.bound, row.scale))
             if row.measured and model is not None:
-                off = deviation(result, model, "", row.scale)
-                said += [f"{off} of the model"] if off else []
-        why = ", ".join(said)
-        if said:
+                said.append(deviation(result, model, "the model", "", row.scale))
+        why = ", ".join(filter(None, said))
+        if why:
             sentence = self.note(item.key, row.what)
             # A part is of short runs, or of other cases than those of the page
             if not sentence and self.wanted is None:
@@ -170,13 +173,16 @@ class Page:
         """Those that explain nothing, but for items that are not measured yet."""
         later = {i.key for items in ITEMS.values() for i in items if not self.measured(i)}
         for item, patterns in self.notes.items():
-            for pattern in patterns if item not in later else ():
+            for pattern in patterns if item not in {ABOUT, *later} else ():
                 if (item, pattern) not in self.used:
                     yield f"{item}: nothing deviates where a note is on {pattern!r}"
 
     def comparison(self, name: str, where: Path) -> Iterator[str]:
         experiment = read(EXPERIMENTS / f"{name}.toml")
-        yield f"### {name}\n\n{experiment.title}\n"
+        qdiscs = next(iter(experiment.cases.values()))["qdiscs"].values()
+        yield f"### {name}\n\n{experiment.title}: `{EXPERIMENTS.name}/{name}.toml`\n"
+        shown = ", ".join(f"`{words}`" for words in qdiscs)
+        yield f"Qdiscs: {shown}. Seeds: {len(experiment.seeds)}.\n"
         rows = self.results.get(name)
         if not rows:
             self.miss("", name)
@@ -203,6 +209,8 @@ class Page:
         ]
         for paper, items in ITEMS.items():
             lines.append(f"## {paper}\n")
+            about = self.notes.get(ABOUT, {}).get(paper)
+            lines += [about + "\n"] if about else []
             for item in items:
                 if self.here(item):
                     lines += self.item(item, where.name)

@@ -146,7 +146,7 @@ def rows(**values: float) -> Rows:
         (8.9, Row("a", at("a"), 10, ">="), "-11 % of the paper"),
         (11.1, Row("a", at("a"), 10, "<="), "+11 % of the paper"),
         (0.9, Row("a", at("a"), 0, scale=10), ""),
-        (1.1, Row("a", at("a"), 0, scale=10), "+11 % of the paper"),
+        (1.1, Row("a", at("a"), 0, scale=10), "+1.1 against the paper"),
         (3, Row("a", at("a"), None, model=at("b")), "+50 % of the model"),
         (3, Row("a", at("a"), 2, model=at("b")), "+50 % of the paper, +50 % of the model"),
         (2, Row("a", None, 4, model=at("a")), "-50 % of the paper"),

@@ -13,7 +13,7 @@ from items import D1_LOADS
 from metrics import Metrics, Rows, points
 from models import fluid, mg1, sift
 from models.sizes import Sizes, parse
-from sqf_figures import CURVE, INTERVAL, POINT
+from sqf_figures import CURVE, INTERVAL, POINT, smooth, turns
 from sqf_tables import RTTS1, TABLE4
 
 Found = Iterator[tuple[str, str, Metrics]]  # figure, what, values
@@ -176,7 +176,11 @@ def sqf_tables() -> Found:
 def orbit_points(orbit: fluid.Orbit, names: list[str]) -> Metrics:
     time = np.arange(0, CURVE, POINT * INTERVAL)
     means = orbit.between(SETTLED, orbit.time[-1])
-    values: Metrics = {}
+    # As what is measured: by what is sent in each interval, made as smooth
+    ends = np.arange(SETTLED, orbit.time[-1], INTERVAL)
+    sent = [np.interp(ends, orbit.time, of) for of in orbit.all_sent.T]
+    part, turn = turns(smooth(np.diff(sent).T / INTERVAL * 1e6))
+    values: Metrics = {"one has the link %": 100 * part, "turn s": turn}
     for i, name in enumerate(names):
         values[f"{name}, Mbit/s"] = means["served"][i]
         for unit, of in ((", Mbit/s", orbit.sent), (", kB", orbit.queues * LINK.packet / 1e3)):
