@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from bench import RATIOS
+from bench import COSTS
 from metrics import LESS, ORACLE, OURS, PEERS, Rows, means, winners
 
 COMPARISONS = ("d1-load", "d1-rtt", "d1-rate", "d1-tcp", "web-rai2004", "mix")
@@ -178,22 +178,39 @@ def markdown(rows: list[list[str]]) -> Iterator[str]:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
+# Of what the page shows of the costs: the bench's name, and what it is
+MEASURED = {
+    **{qdisc: qdisc for qdisc in (*PEERS, *OURS) if qdisc not in ("cake-rate", "run2c")},
+    "run2c-learn": "run2c",
+    "run2c": "run2c no_learn",
+}
+
+
 def costs() -> Iterator[str]:
-    """What a packet costs, of bench/ratios.csv."""
-    with RATIOS.open() as lines:
+    """What a packet costs, of lab/bench/costs.csv."""
+    yield "### Cost of a packet\n"
+    yield (
+        "Instructions for enqueue and dequeue, by `make bench`, which tells the dearest and the "
+        "memory, too. 100 packets wait unless it says otherwise; overload is that each packet "
+        "makes one drop; known that the kernel has hashed the packet before. A GSO packet is one "
+        "packet, which ours and CAKE split into its segments.\n"
+    )
+    with COSTS.open() as lines:
         rows = list(csv.DictReader(lines))
-    yield "### Cost of a packet, instructions, as a part of fq_codel's\n"
-    yield "Measured by `make bench`, of ours only. Less than 1 is cheaper than fq_codel.\n"
-    yield "| case | cheapest first |\n|---|---|"
-    behind = []
-    for case in dict.fromkeys(row["case"] for row in rows):
-        found = sorted((float(r["ratio"]), r["qdisc"]) for r in rows if r["case"] == case)
-        yield f"| {case} | {', '.join(f'{qdisc} {value:.2f}' for value, qdisc in found)} |"
-        behind += [
-            f"- {case}: **{qdisc}** has {value:.2f}, behind fq_codel 1."
-            for value, qdisc in found
-            if value > 1
-        ]
+    of = {
+        (row["case"], row["qdisc"]): float(row["enqueue"]) + float(row["dequeue"]) for row in rows
+    }
+    cases = list(dict.fromkeys(case for case, _ in of))
+    table = [[case, *(f"{of[case, name]:.0f}" for name in MEASURED)] for case in cases]
+    yield from markdown([["", *MEASURED.values()], *table])
     yield ""
-    yield from behind or ["None of ours is behind fq_codel."]
+    for name, shown in MEASURED.items():
+        if shown.split()[0] in OURS:
+            parts = {case: of[case, name] / of[case, REFERENCE] for case in cases}
+            dear = [f"{case} ({part(value)})" for case, value in parts.items() if value > 1]
+            middle = np.exp(np.mean(np.log(list(parts.values()))))
+            yield (
+                f"- `{shown}` costs {part(middle)} of {REFERENCE}, geometric mean. Dearer than it: "
+                f"{'; '.join(dear) or 'nowhere'}."
+            )
     yield ""

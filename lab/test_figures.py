@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The figures and tables of the papers, the page and what it must not be silent on."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import page  # noqa: E402
 import theory  # noqa: E402
 from analysis import DataError  # noqa: E402
 from figures import MODULES  # noqa: E402
-from items import ITEMS, At, Benefit, Item, Line, Of, Panel, Row, ratio  # noqa: E402
+from items import ITEMS, At, Benefit, Item, Least, Line, Of, Panel, Row, ratio  # noqa: E402
 from metrics import Rows, points  # noqa: E402
 from test_experiment import FLOWGEN, STATS, bulk, intervals, queues, run2c_run, sift_run, sqf_run  # noqa: E402
 from vm import Result  # noqa: E402
@@ -41,7 +42,7 @@ def leaves(value: object) -> list[At]:
         return [value]
     if isinstance(value, Of):
         return [at for part in value.parts for at in leaves(part)]
-    return [value.mine, value.other] if isinstance(value, Benefit) else []
+    return [value.mine, value.other] if isinstance(value, Benefit | Least) else []
 
 
 def used() -> list[tuple[At, bool]]:
@@ -50,7 +51,7 @@ def used() -> list[tuple[At, bool]]:
     for item in (item for items in ITEMS.values() for item in items):
         for row in item.rows:
             for value in (row.measured, row.model):
-                result += [(at, isinstance(value, Benefit)) for at in leaves(value)]
+                result += [(at, isinstance(value, Benefit | Least)) for at in leaves(value)]
         for line in (line for panel in item.panels for line in panel.lines):
             whole = isinstance(line.points, At)
             result += [
@@ -244,6 +245,54 @@ def test_share_of_flows_that_gain() -> None:
     assert Benefit(at("ms"), at("ms", "fifo")).values(results) == [70]
     assert Benefit(at("ms", "fifo"), at("ms")).values(results) == [10]
     assert Benefit(at("ms"), at("ms", "none")).values(results) == []
+
+
+def test_least() -> None:
+    def run(*ms: float) -> dict[str, float]:
+        return points("ms", [1, 2, 4], ms)
+
+    results = {"x": {("base", "las", 1): run(3, 2, 1), ("base", "fifo", 1): run(1, 1, 10)}}
+    assert Least(at("ms"), at("ms", "fifo")).values(results) == [0.1]
+    assert Least(at("ms"), at("ms", "fifo"), 2).values(results) == [2]
+    assert Least(at("ms"), at("ms", "none")).values(results) == []
+
+
+def test_in_words() -> None:
+    """What all have is nobody's gain, and what is not seen in two digits nobody's loss."""
+
+    def of(qdisc: str, ms: float, rate: float, loss: float, excess: float) -> Rows:
+        values = {"ms <=8": ms, "kbit/s >100": rate, "call loss %": 0.0, "loss %": loss}
+        return {("base", qdisc, 1): values | {"excess": excess}}
+
+    rows = of("fq_codel", 10, 100, 1, 1) | of("las", 5, 50, 0, 1.001) | of("sift", 20, 200, 3, 0.5)
+    assert list(choose.in_words([rows])) == [
+        "- `las`. Best: response of short flows, up to 8 packets; loss of downloads. "
+        "Behind fq_codel: throughput of long flows, over 100 packets (0.50).",
+        "- `sift`. Best: throughput of long flows, over 100 packets; excess. Behind fq_codel: "
+        "response of short flows, up to 8 packets (2.00); loss of downloads (3.00 against 1.00 %).",
+    ]
+    assert list(choose.in_words([])) == []
+
+
+def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "costs.csv"
+    monkeypatch.setattr(choose, "COSTS", path)
+    lines = ["qdisc,case,enqueue,dequeue"]
+    for i, name in enumerate(choose.MEASURED):
+        lines += [f"{name},easy,{i},1", f"{name},hard,{100 - i},100"]
+    path.write_text("\n".join(lines))
+    text = "\n".join(choose.costs())
+    names = list(choose.MEASURED)
+    assert f"| easy | {' | '.join(str(1 + i) for i in range(len(names)))} |" in text
+    easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
+    assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
+    assert "`run2c no_learn`" in text and "cake-rate" not in text
+
+
+def test_cases_of_two_comparisons() -> None:
+    rows = {("a", q, 1): {"ms <=8": v} for q, v in (("cake", 2.0), ("las", 1.0))}
+    text = "\n".join(choose.choose({"d1-load": rows, "d1-rtt": rows}))
+    assert "| d1-load, a; d1-rtt, a | **las** 1, cake 2 |" in text
 
 
 def test_which_one() -> None:
@@ -454,11 +503,11 @@ def test_some_of_it() -> None:
         figures.parts(only="run2c,run2d")
 
 
-def test_some_ten_hours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_some_eleven_hours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of one processor, and three seeds of each comparison."""
     monkeypatch.setattr(figures, "RATE", tmp_path / "rate")
     every = figures.once(figures.parts())
-    assert figures.minutes([job for _, jobs in every for job in jobs]) <= 640
+    assert figures.minutes([job for _, jobs in every for job in jobs]) <= 660
     for part, _ in every:
         if part.name in choose.COMPARISONS:
             assert {job.seed for job in part.jobs.values()} == {1, 2, 3}
