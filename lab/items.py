@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from metrics import AT, LOSSY, Rows
 from sift_figures import CASES as SIFT_CASES
-from sift_figures import LOADS
+from sift_figures import LOADS, TOLD
 from sqf_figures import CASES as SQF_CASES
 from sqf_tables import RTTS1, TABLE1, TABLE3, TABLE4, TCP
 
@@ -470,13 +470,13 @@ def sift_panel(case: str, group: str, kind: str) -> Panel:
 SLOWEST_GAIN = {"red": 2, "rtts": 1, "rates": 1}
 
 
-def best(case: str, group: str, kind: str, number: float) -> Row:
+def best(case: str, group: str, kind: str, number: float, bound: str = "") -> Row:
     """What is gained at the load where it is most."""
     pairs = [
         ratio(*(sift(case, load, name, group, kind) for name in ("fifo", "sift")))
         for load in SIFT_CASES[case].loads
     ]
-    return Row(f"fifo / sift at best, {KINDS[kind]}", greatest(*pairs), number)
+    return Row(f"fifo / sift at best, {KINDS[kind]}", greatest(*pairs), number, bound)
 
 
 def sift_rows(case: str, group: str, kinds: tuple[str, ...]) -> tuple[Row, ...]:
@@ -574,10 +574,6 @@ def sift_items() -> Iterator[Item]:
             def at(metric: str, load: float = 0.9, qdisc: str = "sift") -> At:
                 return At("sift", f"queues {load:g}", qdisc, metric)
 
-            told = (
-                ("most in the high queue, load 0.9", 0.9, 50),
-                ("most in the high queue, load 1.2", 1.2, 60),
-            )
             lines = (
                 Line("FIFO of 200", at("high", qdisc="fifo")),
                 Line("sift, high", at("high")),
@@ -588,7 +584,17 @@ def sift_items() -> Iterator[Item]:
                 "Figure 13: queues over time, DropTail, load 0.9",
                 "sift",
                 (
-                    *(Row(what, at("high, most", load), most, "<=") for what, load, most in told),
+                    *(
+                        Row(f"most in the high queue, load {load}", at("high, most", load), n, "<=")
+                        for load, n in TOLD.items()
+                    ),
+                    *(
+                        Row(
+                            f"over {n} there, % of the time, load {load}",
+                            at(f"high, >{n} %", load),
+                        )
+                        for load, n in TOLD.items()
+                    ),
                     Row("most in the low queue, load 0.9", at("low, most")),
                     Row("most in the low queue, load 1.2", at("low, most", 1.2), 100),
                     Row("most in the FIFO, load 0.9", at("high, most", qdisc="fifo"), 200),
@@ -596,7 +602,7 @@ def sift_items() -> Iterator[Item]:
                 ),
                 (Panel("DropTail, load 0.9", "time, s", "packets", lines),),
             )
-        most = (best(case, group, "short", 10),) if case == "rates" else ()
+        most = (best(case, group, "short", 10, ">="),) if case == "rates" else ()
         yield Item(
             f"sift-{number}",
             f"Figure {number}: mean delay by load, {title}",

@@ -50,6 +50,7 @@ MODULES = "veth sch_htb sch_netem sch_prio sch_red cls_u32".split()
 FIFO_NAME = "fifo"
 MTU = 1000
 BANDS = ("high", "low")
+TOLD = {0.9: 50, 1.2: 60}  # by load: packets that the high queue never has more of, by the article
 ROUTE = f"advmss {MTU - 40} initcwnd 1 rto_min 1s window {20 * (MTU - 40)}"
 
 
@@ -184,9 +185,10 @@ def numbers(data: dict[str, str], qdiscs: dict[str, str], cases: list[str], seed
 
 
 def over_time(queues: np.ndarray) -> Metrics:
-    """Figure 13, of the beginning, and the most there ever was."""
+    """Figure 13, of the beginning, the most there ever was, and how often it was more than told."""
     time = queues[:, 0] - queues[0, 0]
     values = {f"{band}, most": queues[:, i].max() for i, band in enumerate(BANDS, 1)}
+    values |= {f"high, >{told} %": 100 * np.mean(queues[:, 1] > told) for told in TOLD.values()}
     for i, band in enumerate(BANDS, 1):
         values |= points(band, time[time < SHOWN], queues[time < SHOWN, i])
     return values
