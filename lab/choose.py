@@ -131,7 +131,7 @@ def choose(results: dict[str, Rows]) -> Iterator[str]:
     if len(table) > 1:
         yield (
             f"Of all cases the geometric mean, as a part of {REFERENCE}'s; of loss the mean. Of "
-            "throughput more is better, of all else less; the best is bold.\n"
+            "throughput and of Jain's index more is better, of all else less; the best is bold.\n"
         )
         yield from markdown(table)
         yield ""
