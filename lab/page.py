@@ -180,7 +180,7 @@ class Page:
     def comparison(self, name: str, where: Path) -> Iterator[str]:
         experiment = read(EXPERIMENTS / f"{name}.toml")
         qdiscs = next(iter(experiment.cases.values()))["qdiscs"].values()
-        yield f"### {name}\n\n{experiment.title}: `{EXPERIMENTS.name}/{name}.toml`\n"
+        yield f"### {name}\n\n{experiment.title}: `lab/experiments/{name}.toml`\n"
         shown = ", ".join(f"`{words}`" for words in qdiscs)
         yield f"Qdiscs: {shown}. Seeds: {len(experiment.seeds)}.\n"
         rows = self.results.get(name)
