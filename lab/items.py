@@ -384,8 +384,8 @@ def las_items() -> Iterator[Item]:
         panels.append(Panel(tcp, PACKETS, "mean response, ms", tuple(lines), log="xy"))
         for name in WEB_KINDS[1:]:
             better = Benefit(las(case, name, "ms"), las(case, "droptail", "ms"))
-            told = (99, ">=") if (name, case) == ("plain", "ns2") else (None, "")
-            rows.append(Row(f"flows that gain by {name}, %, {tcp}", better, *told))
+            bound = (99, ">=") if (name, case) == ("plain", "ns2") else (None, "")
+            rows.append(Row(f"flows that gain by {name}, %, {tcp}", better, *bound))
         for size in ("<=8", ">100"):
             rows += [
                 Row(f"ms, {size} packets, {name}, {tcp}", las(case, name, f"ms {size}"))
@@ -467,7 +467,7 @@ def sift_panel(case: str, group: str, kind: str) -> Panel:
 
 
 # What all flows gain at least, by the text
-SLOWEST_GAIN = {"red": 2, "rtts": 1, "rates": 1}
+LEAST_GAIN = {"red": 2, "rtts": 1, "rates": 1}
 
 
 def best(case: str, group: str, kind: str, number: float, bound: str = "") -> Row:
@@ -484,7 +484,7 @@ def sift_rows(case: str, group: str, kinds: tuple[str, ...]) -> tuple[Row, ...]:
     for kind in kinds:
         for load in SIFT_CASES[case].loads:
             pair = [sift(case, load, name, group, kind) for name in ("fifo", "sift")]
-            bound = SLOWEST_GAIN.get(case) if kind == "all" else None
+            bound = LEAST_GAIN.get(case) if kind == "all" else None
             what = f"fifo / sift, {KINDS[kind]}, load {load:g}"
             rows.append(Row(what, ratio(*pair), bound, ">=" if bound else ""))
     return tuple(rows)
