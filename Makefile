@@ -34,7 +34,7 @@ MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko) run2c_isn/run2c_isn.ko
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h")
 MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
-PYTHON	:= PYTHONPATH=selftests PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
+PYTHON	:= PYTHONPATH=.:selftests PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 
 all: modules plugins
 
@@ -46,10 +46,10 @@ plugins:
 
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" modules
-	$(MAKE) -C lab
-	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o selftests/vm/lockstep.so \
-		selftests/vm/lockstep.c -ldl
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" modules
+	$(MAKE) -C lab/guest
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o vm/lockstep.so \
+		vm/lockstep.c -ldl
 	$(CC) -O2 -Wall -Wextra -Werror $(shell pkg-config --cflags libnl-3.0) \
 		-o selftests/kinds/netlink_attrs selftests/kinds/netlink_attrs.c \
 		$(shell pkg-config --libs libnl-3.0)
@@ -70,37 +70,37 @@ uninstall:
 SPARSE	= W=1 KBUILD_CHECKSRC=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror
 sparse:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" $(SPARSE) modules
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" $(SPARSE) modules
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" $(SPARSE) modules
 
 clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
-	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/bench" clean
+	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
-	$(MAKE) -C lab clean
-	rm -rf build selftests/vm/lockstep.so selftests/kinds/netlink_attrs
+	$(MAKE) -C lab/guest clean
+	rm -rf build vm/lockstep.so selftests/kinds/netlink_attrs
 
 setup:
-	@selftests/vm/host-setup
+	@vm/host-setup
 
 demo: setup
-	$(PYTHON) lab/demo.py --kernel $(one) $(if $(SEED),--seed $(SEED))
+	$(PYTHON) -m lab demo --kernel $(one) $(if $(SEED),--seed $(SEED))
 
 experiment: setup
-	$(PYTHON) lab/experiment.py $(NAME) --kernel $(one) \
+	$(PYTHON) -m lab experiment $(NAME) --kernel $(one) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) \
 		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
 figures: setup
-	$(PYTHON) lab/figures.py --kernel $(one) $(if $(SEED),--seed $(SEED)) \
+	$(PYTHON) -m lab figures --kernel $(one) $(if $(SEED),--seed $(SEED)) \
 		$(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(LIST),--list) $(if $(PAGE),--page)
 
 bench: setup
-	$(PYTHON) lab/bench.py --kernel $(one)
+	$(PYTHON) -m lab bench --kernel $(one)
 
 bench-check: setup
-	$(PYTHON) lab/bench.py --check
+	$(PYTHON) -m lab bench --check
 
 test: setup
 	$(PYTHON) -m vm test $(tested)

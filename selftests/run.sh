@@ -10,7 +10,7 @@
 
 cd "$(dirname "$0")" || exit 1
 if [ "$(id -u)" -ne 0 ] || [ -z "$SF_MODE" ]; then
-	echo "run.sh: not in a virtual machine of selftests/vm: use make test" >&2
+	echo "run.sh: not in a virtual machine of vm/: use make test" >&2
 	exit 1
 fi
 
@@ -70,7 +70,7 @@ packets() {
 
 	echo "== packet-exact tests"
 	[ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
-	[ -d /sys/module/sch_srpt ] || insmod ../lab/bench/sch_srpt.ko
+	[ -d /sys/module/sch_srpt ] || insmod ../lab/guest/modules/sch_srpt.ko
 	PYTHONPATH=. /usr/bin/python3 -m pytest -q -rfEs --tb=short --color=no --durations=5 \
 		-p no:cacheprovider --import-mode=importlib \
 		kinds las run2c run2c_isn sift sqf srpt 2>&1 | tee "$log"

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from models.sizes import Sizes, integral
+from lab.models.sizes import Sizes, integral
 
 POINTS = 300  # of the integral equation
 

@@ -33,9 +33,9 @@ def test_queues_are_listed(gate: Callable[..., Gate]) -> None:
 
 
 def test_lab_sees_the_same(gate: Callable[..., Gate]) -> None:
-    """lab/queues lists flows in the order in which they are first seen."""
+    """lab/guest/queues lists flows in the order in which they are first seen."""
     d0 = gate("idle 86400s")
-    sampler = ["../lab/queues", "--dev", "d0", "--flows", "2", "--interval", "0.1"]
+    sampler = ["../lab/guest/queues", "--dev", "d0", "--flows", "2", "--interval", "0.1"]
     for each, packets in ((B, 2), (A, 3)):
         for ident in range(packets):
             d0.send(each.frame(1000, ident))

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Experiments with the kinds and others, and what the papers say of them."""

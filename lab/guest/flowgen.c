@@ -1,0 +1,740 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * flowgen: TCP flows between two network namespaces, open loop.
+ *
+ * The receiver connects, the sender answers with the flow's bytes: a download.
+ * One process holds both ends of every connection (it enters each namespace to
+ * open its sockets there), so nothing but the flows themselves crosses the
+ * network, and one clock measures the response time: from the receiver's
+ * connect() to the arrival of the last byte.
+ *
+ * All flows are drawn from the seed before the first one starts. Arrivals and
+ * sizes have a random stream each: another load means the same sizes.
+ *
+ * Both ends tell how many packets the sender has sent, and how many have arrived: those
+ * missing were dropped on the way, whatever was repeated. For that the receiver's end
+ * is asked only when the sender has acknowledged that it closes, with its last packet.
+ * Should that be lost, the next one is counted in its place.
+ *
+ * With --sizes a file is told how long each flow will be (modules/sch_srpt.c): a line with
+ * its ports, the sender's first, and its bytes.
+ *
+ * With --ports flows take the sender's ports from --port on in turn, so that the
+ * network may tell them apart. With --flows each has a receiver's port of its own, so
+ * that no two have the same ports.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <linux/tcp.h>
+#include <math.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "util.h"
+
+#define HEADERS		52	/* bytes of a packet that are not payload */
+#define PROGRESS	(5 * NSEC)
+#define MAX_TERMS	8
+#define MAX_BYTES	1e15
+#define MAX_PORTS	64
+#define FIRST_PORT	2000	/* the receiver's */
+#define LAST_PORT	65535
+
+/* States of TCP, as in the kernel's net/tcp_states.h */
+enum { CLOSE = 7, CLOSE_WAIT };
+
+enum source { TIMER, LISTENER, CLIENT, SERVER };
+
+struct flow {
+	long long at;		/* ns after the start; planned, then actual */
+	long long bytes, sent, got;
+	long long response;	/* ns */
+	int client, server;	/* the receiver's and the sender's socket, or -1 */
+	unsigned int ports[2];	/* the sender's and the receiver's */
+	unsigned int left, arrived;	/* the sender's packets, how many */
+	const char *status;	/* ok, connect, reset, short, timeout */
+};
+
+struct term {
+	double weight;
+	int kind;
+	double arg[3];
+};
+
+enum kind { EXP, FIXED, PARETO, BP };
+
+static const struct {
+	const char *name;
+	int args;
+} kinds[] = {
+	[EXP] = { "exp", 1 },		/* mean */
+	[FIXED] = { "fixed", 1 },
+	[PARETO] = { "pareto", 2 },	/* minimum, alpha */
+	[BP] = { "bp", 3 },		/* minimum, maximum, alpha */
+};
+
+/* Options with a number, options with a text, and switches */
+enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, NUMBERS };
+enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, SIZES, OPTIONS };
+
+static double num[NUMBERS] = {
+	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
+	[GAP] = 0.03, [WAIT] = 600,	/* seconds, as the duration */
+	[MTU] = 1500, [PORTS] = 1,
+};
+
+static const char *text[OPTIONS] = {
+	[SIZE] = "fixed(10)", [ADDR] = "127.0.0.1", [PORT] = "5000",
+};
+
+static int list, alone, web;
+
+static struct term terms[MAX_TERMS];
+static int nterms;
+static struct flow *flows;
+static unsigned int nflows, next_flow, active, done;
+/* 1 + the flow, by the sender's port and the receiver's */
+static unsigned int flow_of[MAX_PORTS][65536];
+static long long t0, last_start, idle_since;
+static int epfd, listeners[MAX_PORTS], sizes_fd = -1;
+static struct addrinfo *dest;
+static char buf[65536];
+
+static long long now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* xoshiro256** seeded by splitmix64 (Blackman and Vigna, public domain) */
+struct rng {
+	unsigned long long s[4];
+};
+
+static void rng_seed(struct rng *r, unsigned long long seed)
+{
+	for (int i = 0; i < 4; i++) {
+		unsigned long long z = seed += 0x9e3779b97f4a7c15ULL;
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+		r->s[i] = z ^ (z >> 31);
+	}
+}
+
+static unsigned long long rotl(unsigned long long x, int k)
+{
+	return (x << k) | (x >> (64 - k));
+}
+
+/* uniform in (0, 1] */
+static double rng_next(struct rng *r)
+{
+	unsigned long long *s = r->s, result = rotl(s[1] * 5, 7) * 9, t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotl(s[3], 45);
+	return ldexp((result >> 11) + 1, -53);
+}
+
+static double term_draw(const struct term *t, double u)
+{
+	double k = t->arg[0], p = t->arg[1], a = t->arg[2];
+
+	switch (t->kind) {
+	case EXP:
+		return -k * log(u);
+	case PARETO:
+		return k * pow(u, -1 / p);
+	case BP:
+		return k * pow(1 - (1 - u) * (1 - pow(k / p, a)), -1 / a);
+	default:
+		return k;
+	}
+}
+
+/* "0.8*exp(4)+0.2*bp(13,5000,1.1)" */
+static void parse_size(const char *p)
+{
+	double total = 0, *a;
+	struct term *t = terms;
+	int args, kind, len;
+	char name[8];
+
+	do {
+		len = 0;
+		t->weight = 1;
+		if (sscanf(p, "%lf*%n", &t->weight, &len) == 1 && !len)
+			errx(1, "--size: no '*' after the number at \"%s\"", p);
+		p += len;
+		a = t->arg;
+		args = sscanf(p, "%7[a-z](%lf,%lf,%lf", name, a, a + 1, a + 2);
+		for (kind = 0; kind <= BP; kind++)
+			if (args > 0 && !strcmp(name, kinds[kind].name))
+				break;
+		if (kind > BP)
+			errx(1, "--size: no distribution at \"%s\"", p);
+		len = strlen(name) + 1;
+		len += strspn(p + len, "0123456789.,e+-");
+		if (args - 1 != kinds[kind].args || p[len] != ')')
+			errx(1, "--size: %s takes %d numbers in ()", name,
+			     kinds[kind].args);
+		t->kind = kind;
+		total += t->weight;
+		if (!(t->weight > 0 && a[0] > 0) ||
+		    (kind == PARETO && !(a[1] > 0)) ||
+		    (kind == BP && !(a[1] > a[0] && a[2] > 0)))
+			errx(1, "--size: %s: number out of range", name);
+		p += len + 1;
+		t++;
+	} while (*p++ == '+' && t < terms + MAX_TERMS);
+	if (p[-1])
+		errx(1, "--size: too much: \"%s\"", p - 1);
+	for (nterms = 0; &terms[nterms] < t; nterms++)
+		terms[nterms].weight /= total;
+}
+
+static int later(const void *a, const void *b)
+{
+	long long x = *(const long long *)a, y = *(const long long *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* An integer of at least 1 from an exponential distribution */
+static int draw_count(struct rng *r, double mean)
+{
+	return fmax(1, round(-mean * log(rng_next(r))));
+}
+
+/*
+ * Table 1 of Rai et al. 2004: a session is of Exp(60) pages, Exp(5) s apart, a
+ * page of Exp(3) objects, Exp(0.5) s apart, and an object is a flow. What would
+ * be after the end is taken to the beginning, so that there are as many sessions
+ * under way then as at any time.
+ */
+static void web_arrivals(struct rng *r, long long *at)
+{
+	double t = 0;
+	int pages = 0, objects = 0;
+
+	for (unsigned int i = 0; i < nflows; i++) {
+		if (objects) {
+			t += -0.5 * log(rng_next(r));
+		} else if (pages) {
+			t += -5 * log(rng_next(r));
+		} else {
+			t = num[DURATION] * rng_next(r);
+			pages = draw_count(r, 60);
+		}
+		if (!objects) {
+			objects = draw_count(r, 3);
+			pages--;
+		}
+		objects--;
+		at[i] = fmod(t, num[DURATION]) * NSEC;
+	}
+}
+
+/*
+ * Flows are drawn until they make up the load; then their number of moments,
+ * uniform over the duration: a Poisson process, given that number. To fix the
+ * rate instead would leave the load to chance: with a heavy tail it comes out
+ * 10 % off in a run of minutes, and response times with it. If it is the number of
+ * flows that is given, the duration is what makes them that load.
+ */
+static void generate(void)
+{
+	double packet = num[LOAD] * num[RATE] / (8 * num[MTU]);	/* per second */
+	double work = 0, most = packet * num[DURATION], payload = num[MTU] - HEADERS;
+	struct rng arrivals, sizes;
+	size_t room = 0;
+	long long *at;
+
+	parse_size(text[SIZE]);
+	rng_seed(&arrivals, num[SEED]);
+	rng_seed(&sizes, ~(unsigned long long)num[SEED]);
+	while (num[FLOWS] ? nflows < num[FLOWS] : work < most) {
+		double pick = rng_next(&sizes), bytes;
+		struct flow *f;
+		int i = 0;
+
+		while (i < nterms - 1 && (pick -= terms[i].weight) > 0)
+			i++;
+		bytes = payload * term_draw(&terms[i], rng_next(&sizes));
+		if (nflows == room) {
+			room = room ? 2 * room : 1024;
+			flows = realloc(flows, room * sizeof(*flows));
+			if (!flows)
+				err(1, "flow list");
+		}
+		f = &flows[nflows++];
+		memset(f, 0, sizeof(*f));
+		f->bytes = fmax(1, round(fmin(bytes, MAX_BYTES)));
+		f->client = -1;
+		f->server = -1;
+		work += (double)f->bytes / payload;
+	}
+	if (num[FLOWS])
+		num[DURATION] = work / packet;
+	at = malloc(nflows * sizeof(*at));
+	if (!at)
+		err(1, "flow list");
+	if (web)
+		web_arrivals(&arrivals, at);
+	else
+		for (unsigned int i = 0; i < nflows; i++)
+			at[i] = num[DURATION] * NSEC * rng_next(&arrivals);
+	qsort(at, nflows, sizeof(*at), later);
+	for (unsigned int i = 0; i < nflows; i++)
+		flows[i].at = at[i];
+	free(at);
+}
+
+/* Edge triggered: an event costs one wakeup and needs no epoll_ctl() after */
+static void watch(int fd, enum source source, unsigned int index, unsigned int events)
+{
+	struct epoll_event ev = {
+		.events = events | EPOLLET,
+		.data.u64 = (unsigned long long)source << 32 | index,
+	};
+
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev))
+		err(1, "epoll_ctl");
+}
+
+/* IPv4 and IPv6 keep the port in the same place */
+static unsigned int port_of(const struct sockaddr_storage *ss)
+{
+	return ntohs(((const struct sockaddr_in *)ss)->sin_port);
+}
+
+/* Give the receiver's end of flow @i a port that no other flow has. */
+static void bind_client(const struct flow *f, unsigned int i)
+{
+	struct sockaddr_storage ss = { .ss_family = dest->ai_family };
+
+	/* The port of an IPv6 address is in the same place. */
+	((struct sockaddr_in *)&ss)->sin_port = htons(FIRST_PORT + i);
+	if (bind(f->client, (struct sockaddr *)&ss, dest->ai_addrlen))
+		err(1, "bind to port %u", FIRST_PORT + i);
+}
+
+static int tcp_socket(void)
+{
+	return socket(dest->ai_family,
+		      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* Let dest be the sender's port of this number. */
+static void aim_at(unsigned int i)
+{
+	((struct sockaddr_in *)dest->ai_addr)->sin_port = htons(atoi(text[PORT]) + i);
+}
+
+static void open_listeners(void)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+	int one = 1, fd;
+
+	if (getaddrinfo(text[ADDR], text[PORT], &hints, &dest))
+		errx(1, "%s port %s: no address", text[ADDR], text[PORT]);
+	for (unsigned int i = 0; i < num[PORTS]; i++) {
+		aim_at(i);
+		fd = tcp_socket();
+		if (fd < 0 ||
+		    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		    bind(fd, dest->ai_addr, dest->ai_addrlen) || listen(fd, 65535))
+			err(1, "listen on %s port %s + %u", text[ADDR], text[PORT], i);
+		watch(fd, LISTENER, i, EPOLLIN);
+		listeners[i] = fd;
+	}
+}
+
+static struct tcp_info tcp_info(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		err(1, "TCP_INFO");
+	return info;
+}
+
+static void close_client(struct flow *f)
+{
+	f->arrived = tcp_info(f->client).tcpi_segs_in;
+	close(f->client);
+	f->client = -1;
+}
+
+static void close_server(struct flow *f)
+{
+	f->left += tcp_info(f->server).tcpi_segs_out;
+	close(f->server);
+	f->server = -1;
+}
+
+static void flow_ended(void)
+{
+	done++;
+	if (!--active)
+		idle_since = now();
+}
+
+static void flow_failed(struct flow *f, const char *why, int error)
+{
+	struct linger hard = { .l_onoff = 1 };
+
+	/* What counts is the last byte: later trouble does not */
+	if (!f->response) {
+		f->status = why;
+		printf("failed: flow %td, %lld bytes, at %.3f s: %s %s\n",
+		       f - flows, f->bytes, (double)f->at / NSEC,
+		       why, error ? strerror(error) : "");
+	}
+	/* A failed flow must not go on sending behind our back */
+	if (f->client >= 0) {
+		setsockopt(f->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		close_client(f);
+	}
+	if (f->server >= 0) {
+		setsockopt(f->server, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		close_server(f);
+	}
+	flow_ended();
+}
+
+static void start_flow(unsigned int i)
+{
+	struct flow *f = &flows[i];
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	f->client = tcp_socket();
+	if (f->client < 0)
+		err(1, "socket for flow %u, %u active", i, active);
+	active++;
+	last_start = now();
+	f->at = last_start - t0;
+	aim_at(i % (unsigned int)num[PORTS]);
+	f->ports[0] = port_of((struct sockaddr_storage *)dest->ai_addr);
+	if (num[FLOWS])
+		bind_client(f, i);
+	if (connect(f->client, dest->ai_addr, dest->ai_addrlen) &&
+	    errno != EINPROGRESS) {
+		flow_failed(f, "connect", errno);
+		return;
+	}
+	if (getsockname(f->client, (struct sockaddr *)&ss, &len))
+		err(1, "getsockname");
+	f->ports[1] = port_of(&ss);
+	flow_of[i % (unsigned int)num[PORTS]][f->ports[1]] = i + 1;
+	if (sizes_fd >= 0 &&
+	    dprintf(sizes_fd, "%u %u %lld\n", f->ports[0], f->ports[1], f->bytes) < 0)
+		err(1, "%s", text[SIZES]);
+	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
+}
+
+/* The receiver's end */
+static void client_event(struct flow *f, unsigned int events)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+	ssize_t n;
+
+	if (events & EPOLLERR && f->client >= 0) {
+		getsockopt(f->client, SOL_SOCKET, SO_ERROR, &error, &len);
+		flow_failed(f, f->server < 0 ? "connect" : "reset", error);
+		return;
+	}
+	/* MSG_TRUNC: TCP throws the data away instead of copying it */
+	while (f->client >= 0) {
+		n = recv(f->client, buf, sizeof(buf), MSG_TRUNC);
+		if (n < 0) {
+			if (errno != EAGAIN)
+				flow_failed(f, "reset", errno);
+			return;
+		}
+		if (!n && !f->response) {
+			flow_failed(f, "short", 0);
+			return;
+		}
+		if (!n) {
+			switch (tcp_info(f->client).tcpi_state) {
+			case CLOSE_WAIT:
+				shutdown(f->client, SHUT_WR);
+				break;
+			case CLOSE:
+				close_client(f);
+				if (f->server < 0)
+					flow_ended();
+			}
+			return;
+		}
+		f->got += n;
+		if (f->got == f->bytes) {
+			f->response = now() - t0 - f->at;
+			f->status = "ok";
+		}
+		/* A short read has emptied the socket, save for an end */
+		if (n < (ssize_t)sizeof(buf) && !(events & EPOLLRDHUP))
+			return;
+	}
+}
+
+/* The sender's end */
+static void server_event(struct flow *f, unsigned int events)
+{
+	ssize_t n;
+
+	if (f->server < 0)	/* closed earlier in this batch of events */
+		return;
+	while (events & EPOLLOUT && f->sent < f->bytes) {
+		n = f->bytes - f->sent;
+		if (n > (ssize_t)sizeof(buf))
+			n = sizeof(buf);
+		n = send(f->server, buf, n, MSG_NOSIGNAL);
+		if (n < 0) {
+			if (errno != EAGAIN)
+				flow_failed(f, "reset", errno);
+			return;
+		}
+		f->sent += n;
+		if (f->sent == f->bytes)
+			shutdown(f->server, SHUT_WR);
+	}
+	/* Both directions shut: the receiver has seen our end and sent its own */
+	if (events & EPOLLHUP) {
+		close_server(f);
+		if (f->client < 0)
+			flow_ended();
+	}
+}
+
+static void accept_all(unsigned int index)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	unsigned int i;
+	int fd;
+
+	while ((fd = accept4(listeners[index], (struct sockaddr *)&ss, &len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		i = flow_of[index][port_of(&ss)];
+		len = sizeof(ss);
+		if (!i || flows[i - 1].client < 0 || flows[i - 1].server >= 0) {
+			close(fd);	/* its flow has failed meanwhile */
+			continue;
+		}
+		flows[i - 1].server = fd;
+		/* What it has sent before there was a socket to count it */
+		flows[i - 1].left = 1 + tcp_info(fd).tcpi_total_retrans;
+		watch(fd, SERVER, i - 1, EPOLLOUT | EPOLLRDHUP);
+	}
+	if (errno != EAGAIN && errno != ECONNABORTED)
+		err(1, "accept");
+}
+
+static void give_up(void)
+{
+	for (unsigned int i = 0; i < next_flow; i++)
+		if (flows[i].client >= 0 || flows[i].server >= 0)
+			flow_failed(&flows[i], "timeout", 0);
+}
+
+static void print_progress(long long t)
+{
+	/* Alone, the end is not known: go by the share of flows done */
+	double total = !alone ? num[DURATION] :
+		       (double)t / NSEC * nflows / (done ? done : 1);
+
+	printf("progress %.0f %.0f active %u done %u\n", (double)t / NSEC,
+	       total, active, done);
+}
+
+/* Do what is due; returns when something next will be */
+static long long on_time(void)
+{
+	static long long next_progress = PROGRESS;
+	long long gap = num[GAP] * NSEC, wait = num[WAIT] * NSEC;
+	long long t = now(), due;
+
+	if (t - t0 >= next_progress) {
+		print_progress(t - t0);
+		next_progress += PROGRESS;
+	}
+	if (active && t >= last_start + wait &&
+	    (alone || next_flow == nflows))
+		give_up();
+	while (next_flow < nflows &&
+	       (alone ? !active && t >= idle_since + gap :
+			    t >= t0 + flows[next_flow].at))
+		start_flow(next_flow++);
+
+	due = t0 + next_progress;
+	if (active && last_start + wait < due)
+		due = last_start + wait;
+	if (next_flow < nflows && !alone && t0 + flows[next_flow].at < due)
+		due = t0 + flows[next_flow].at;
+	if (next_flow < nflows && alone && !active &&
+	    idle_since + gap < due)
+		due = idle_since + gap;
+	return due;
+}
+
+static void run(void)
+{
+	struct rlimit files = { 1 << 20, 1 << 20 };
+	struct epoll_event ev[256];
+	long long armed = 0, due;
+	int timer;
+
+	if (setrlimit(RLIMIT_NOFILE, &files)) {
+		getrlimit(RLIMIT_NOFILE, &files);
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (epfd < 0 || timer < 0)
+		err(1, "epoll, timerfd");
+	watch(timer, TIMER, 0, EPOLLIN);
+	enter_netns(text[SND]);
+	open_listeners();
+	enter_netns(text[RCV]);
+
+	t0 = now();
+	idle_since = t0;
+	while ((due = on_time()), next_flow < nflows || active) {
+		if (due != armed) {
+			struct itimerspec its = {
+				.it_value = { due / NSEC, due % NSEC },
+			};
+
+			timerfd_settime(timer, TFD_TIMER_ABSTIME, &its, NULL);
+			armed = due;
+		}
+		int n = epoll_wait(epfd, ev, 256, -1);
+
+		if (n < 0 && errno != EINTR)
+			err(1, "epoll_wait");
+		for (int i = 0; i < n; i++) {
+			unsigned int index = ev[i].data.u64;
+			struct flow *f = &flows[index];
+
+			switch (ev[i].data.u64 >> 32) {
+			case TIMER:
+				armed = 0;
+				break;
+			case LISTENER:
+				accept_all(index);
+				break;
+			case CLIENT:
+				client_event(f, ev[i].events);
+				break;
+			case SERVER:
+				server_event(f, ev[i].events);
+				break;
+			}
+		}
+	}
+	print_progress(now() - t0);
+}
+
+static void write_csv(FILE *out)
+{
+	unsigned int ok = 0;
+
+	fputs(list ? "id,start_us,bytes\n" :
+	      "id,start_us,bytes,response_us,status,sender,receiver,sent,lost\n", out);
+	for (unsigned int i = 0; i < nflows; i++) {
+		const struct flow *f = &flows[i];
+
+		fprintf(out, "%u,%lld,%lld", i, f->at / 1000,
+			f->bytes);
+		if (!list)
+			fprintf(out, ",%lld,%s,%u,%u,%u,%u", f->response / 1000, f->status,
+				f->ports[0], f->ports[1], f->left,
+				f->left > f->arrived ? f->left - f->arrived : 0);
+		putc('\n', out);
+		ok += f->response > 0;
+	}
+	/* Tells a whole file from a truncated one */
+	fprintf(out, "#end flows %u failed %u\n", nflows,
+		list ? 0 : nflows - ok);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		[SEED] = { "seed", 1, NULL, SEED },
+		[DURATION] = { "duration", 1, NULL, DURATION },
+		[LOAD] = { "load", 1, NULL, LOAD },
+		[RATE] = { "rate", 1, NULL, RATE },
+		[GAP] = { "gap", 1, NULL, GAP },
+		[WAIT] = { "wait", 1, NULL, WAIT },
+		[FLOWS] = { "flows", 1, NULL, FLOWS },
+		[MTU] = { "mtu", 1, NULL, MTU },
+		[PORTS] = { "ports", 1, NULL, PORTS },
+		[SIZE] = { "size", 1, NULL, SIZE },
+		[SND] = { "snd", 1, NULL, SND },
+		[RCV] = { "rcv", 1, NULL, RCV },
+		[ADDR] = { "addr", 1, NULL, ADDR },
+		[PORT] = { "port", 1, NULL, PORT },
+		[OUT] = { "out", 1, NULL, OUT },
+		[SIZES] = { "sizes", 1, NULL, SIZES },
+		{ "list", 0, &list, 1 },
+		{ "alone", 0, &alone, 1 },
+		{ "web", 0, &web, 1 },
+		{ NULL, 0, NULL, 0 }
+	};
+	char *end;
+	FILE *out;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == '?')
+			return 1;
+		if (optarg)
+			text[c] = optarg;
+		if (!optarg || c >= NUMBERS)
+			continue;
+		num[c] = strtod(optarg, &end);
+		if (*end || !(num[c] > 0 || (num[c] == 0 && c == SEED)))
+			errx(1, "--%s: %s is no number > 0", options[c].name,
+			     optarg);
+	}
+	if (optind < argc)
+		errx(1, "unexpected \"%s\"", argv[optind]);
+	if (num[PORTS] > MAX_PORTS || num[MTU] <= HEADERS)
+		errx(1, "at most %d ports, and an MTU above %d", MAX_PORTS, HEADERS);
+	if (num[FLOWS] > LAST_PORT - FIRST_PORT + 1)
+		errx(1, "at most %d flows, each with a port", LAST_PORT - FIRST_PORT + 1);
+	setlinebuf(stdout);
+	generate();
+	out = open_out(text[OUT]);
+	if (text[SIZES]) {
+		sizes_fd = open(text[SIZES], O_WRONLY | O_CLOEXEC);
+		if (sizes_fd < 0)
+			err(1, "%s", text[SIZES]);
+	}
+	if (!list)
+		run();
+	write_csv(out);
+	if (fclose(out))
+		err(1, "writing the result");
+	return 0;
+}

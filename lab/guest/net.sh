@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+#
+# The lab's network, built inside a virtual machine by whoever sources this:
+#
+#   netns snd            netns rtr                    netns rcv
+#   snd0 <-------------> rtr0   rtr1 <--------------> rcv0
+#   netem RTT/2 -->             HTB $RATE -->         <-- netem RTT/2
+#                                 leaf 10: $QDISC
+#
+# rcv connects to snd and downloads: data flow from snd to rcv. Only the router's
+# egress to rcv is a bottleneck.
+
+RATE=${RATE:-10mbit}
+RTT_MS=${RTT_MS:-6}
+QDISC=${QDISC:-pfifo limit 100}
+SIZES= # an option of flowgen
+
+# load_srpt [limit=PACKETS]: the lab's own qdisc, without options for tc, is told the sizes.
+load_srpt() {
+	# shellcheck disable=SC2154 # set by who sources this
+	insmod "$here/modules/sch_srpt.ko" "$@"
+	QDISC=srpt
+	SIZES="--sizes /sys/kernel/debug/sch_srpt"
+}
+
+# link NS DEV NET HOST OTHER: addresses, routes and the neighbour OTHER
+link() {
+	ip -n "$1" link set "$2" up
+	ip -n "$1" addr add "10.0.$3.$4/24" dev "$2"
+	ip -n "$1" addr add "fd00:0:0:$3::$4/64" dev "$2" nodad
+	ip -n "$1" neigh add "10.0.$3.$5" lladdr "02:00:00:00:0$3:0$5" \
+		dev "$2" nud permanent
+	ip -n "$1" neigh add "fd00:0:0:$3::$5" lladdr "02:00:00:00:0$3:0$5" \
+		dev "$2" nud permanent
+	# Packets as they are on a wire, not the stack's bundles of them
+	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off
+}
+
+net_up() {
+	local ns half
+
+	case $QDISC in
+	srpt) load_srpt ;;
+	"srpt limit "*) load_srpt "limit=${QDISC##* }" ;;
+	esac
+	for ns in snd rtr rcv; do
+		ip netns add "$ns"
+		ip -n "$ns" link set lo up
+		# No link-local addresses: nothing but the flows sends packets
+		ip netns exec "$ns" sysctl -qw \
+			net.ipv6.conf.default.addr_gen_mode=1 \
+			net.ipv6.conf.default.accept_ra=0 \
+			net.ipv4.tcp_no_metrics_save=1 \
+			net.ipv4.ip_local_port_range="1024 65535" \
+			net.ipv4.ip_forward=1 \
+			net.ipv6.conf.all.forwarding=1
+	done
+	ip link add snd0 address 02:00:00:00:01:01 netns snd type veth \
+		peer name rtr0 address 02:00:00:00:01:02 netns rtr
+	ip link add rtr1 address 02:00:00:00:02:02 netns rtr type veth \
+		peer name rcv0 address 02:00:00:00:02:01 netns rcv
+	link snd snd0 1 1 2
+	link rtr rtr0 1 2 1
+	link rtr rtr1 2 2 1
+	link rcv rcv0 2 1 2
+	ip -n snd route add default via 10.0.1.2
+	ip -n snd route add default via fd00:0:0:1::2
+	ip -n rcv route add default via 10.0.2.2
+	ip -n rcv route add default via fd00:0:0:2::2
+
+	half=$((RTT_MS * 500))us
+	tc -n snd qdisc add dev snd0 root netem delay "$half" limit 1000000
+	tc -n rcv qdisc add dev rcv0 root netem delay "$half" limit 1000000
+	tc -n rtr qdisc add dev rtr1 root handle 1: htb default 1
+	# A link sends one packet at a time. By default HTB lets two pass at once
+	# after each idle moment, so that the empty link of the floor would be
+	# faster than any link is.
+	tc -n rtr class add dev rtr1 parent 1: classid 1:1 htb \
+		rate "$RATE" quantum 1514 burst 100 cburst 100
+	# shellcheck disable=SC2086 # the kind and its options
+	tc -n rtr qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
+}
+
+# access_links "RATE/RTT-IN-MS ...": before the bottleneck, a link of each sender's own, of
+# that rate and round trip. What is sent from port 5000 + N takes the N-th (access_link),
+# and what nobody has claimed shares the first band.
+access_links() {
+	local n=0 place
+
+	tc -n snd qdisc replace dev snd0 root handle 1: prio bands 16 \
+		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	for place in $1; do
+		tc -n snd qdisc add dev snd0 parent "1:$(printf %x $((n + 2)))" netem \
+			rate "${place%/*}" delay "${place#*/}ms" limit 100000
+		access_link $((5000 + n)) $n
+		n=$((n + 1))
+	done
+}
+
+# access_link PORT N: what is sent from there takes the N-th, of 0 and more
+access_link() {
+	tc -n snd filter add dev snd0 parent 1: protocol ip u32 \
+		match ip sport "$1" 0xffff flowid "1:$(printf %x $(($2 + 2)))"
+}
+
+# old_tcp NS: TCP as it was in 2004; an initial window of 1 and retransmission after 1 s
+# and more are matters of the route
+old_tcp() {
+	ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=reno \
+		net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
+		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+}
+
+# The bottleneck's statistics, for people on the console, as JSON on fd 3
+net_stats() {
+	tc -n rtr -s qdisc show dev rtr1
+	tc -n rtr -s -j qdisc show dev rtr1 >&3
+}

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/results.md and its pictures, from the CSVs in docs/results/ alone."""
+
+import fnmatch
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.measure.numbers import (
+    Rows,
+    add_curves,
+    curves_to_csv,
+    from_csv,
+    interval,
+    means,
+    tables,
+    to_csv,
+)
+from lab.measure.reading import COLOURS, DataError, new_figure, save
+from lab.page import pictures
+from lab.page.advice import COMPARISONS, QUICK, choose, digits, markdown
+from lab.page.goals import curves
+from lab.papers.items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
+from lab.run.experiment import EXPERIMENTS, Experiment, read
+
+ABOUT = "about"  # of the notes: on a paper's names
+FILES = (*COMPARISONS, "d1-long", "old-flows", "run2c-curve")  # have tables of their own
+MOST = 0.1  # a deviation beyond this part has its sentence
+NOTES = "notes.toml"
+CURVES = "-curves.csv"
+MISSING = "missing"
+HEAD = ["", "measured", "paper", "model", "deviation"]
+
+
+def store(where: Path, name: str, rows: Rows) -> None:
+    """An experiment's CSVs: that of its curves only where items draw them."""
+    where.mkdir(parents=True, exist_ok=True)
+    (where / f"{name}.csv").write_text(to_csv(rows))
+    if name in drawn():
+        (where / f"{name}{CURVES}").write_text(curves_to_csv(rows))
+
+
+def drawn() -> set[str]:
+    """The experiments of which a curve is drawn."""
+    lines = (
+        line
+        for items in ITEMS.values()
+        for item in items
+        for panel in item.panels
+        for line in panel.lines
+    )
+    return {line.points.experiment for line in lines if isinstance(line.points, At)}
+
+
+def load(where: Path) -> Results:
+    results: Results = {}
+    for path in sorted(where.glob("*.csv")):
+        if not path.name.endswith(CURVES):
+            rows = results[path.stem] = from_csv(path.read_text())
+            curves = where / f"{path.stem}{CURVES}"
+            if curves.exists():
+                add_curves(rows, curves.read_text())
+    return results
+
+
+def load_notes(where: Path) -> dict[str, dict[str, str]]:
+    path = where / NOTES
+    try:
+        notes = tomllib.loads(path.read_text()) if path.exists() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path}: {error}") from None
+    for item, sentences in notes.items():
+        if type(sentences) is not dict or {type(each) for each in sentences.values()} != {str}:
+            raise DataError(f"{path}: {item} has to be a table of rows, each with a sentence")
+    return notes
+
+
+def shown(values: list[float]) -> str:
+    mean, half = interval(values)
+    return digits(mean) + ("" if math.isnan(half) or not half else f" ±{float(f'{half:.2g}'):g}")
+
+
+def value_of(value: Value | None, results: Results) -> float | None:
+    found = value.values(results) if value else []
+    return sum(found) / len(found) if found else None
+
+
+def deviation(
+    number: float, reference: float, of_what: str, bound: str = "", scale: float | None = None
+) -> str:
+    """How far off it is, "" if by no more than MOST, or on the right side of a bound."""
+    if (bound == ">=" and number >= reference) or (bound == "<=" and number <= reference):
+        return ""
+    whole, more = abs(scale or reference), number - reference
+    part = more / whole if whole else math.copysign(math.inf, more)
+    if abs(part) <= MOST or not more:
+        return ""
+    return f"{more:+.3g} against {of_what}" if scale else f"{100 * part:+.0f} % of {of_what}"
+
+
+@dataclass
+class Page:
+    results: Results
+    notes: dict[str, dict[str, str]]
+    wanted: set[str] | None = None  # experiments; None: all. What else is missing, is not told
+    missing: list[str] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)  # deviations without a sentence
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, item: str, what: str) -> str:
+        for pattern, sentence in self.notes.get(item, {}).items():
+            if fnmatch.fnmatchcase(what, pattern):
+                self.used.add((item, pattern))
+                return sentence
+        return ""
+
+    def miss(self, what: str, *experiments: Any) -> None:
+        """Once: the first of the experiments that has not run (if any is to), or else this."""
+        gone = [name for name in experiments if name and name not in self.results]
+        what = gone[0] if gone else what
+        if what not in self.missing:
+            self.missing.append(what)
+
+    def cells(self, item: Item, row: Row) -> list[str]:
+        measured = row.measured.values(self.results) if row.measured else []
+        number = sum(measured) / len(measured) if measured else None
+        model = value_of(row.model, self.results)
+        if row.measured and number is None or row.model and model is None:
+            needed = (row.measured and item.experiment, row.model and THEORY)
+            self.miss(f"{item.key}: {row.what}", *needed)
+        result = number if row.measured else model
+        said = []
+        if result is not None:
+            if row.paper is not None:
+                said.append(deviation(result, row.paper, "the paper", row.bound, row.scale))
+            if row.measured and model is not None:
+                said.append(deviation(result, model, "the model", "", row.scale))
+        why = ", ".join(filter(None, said))
+        if why:
+            sentence = self.note(item.key, row.what)
+            # A part is of short runs, or of other cases than those of the page
+            if not sentence and self.wanted is None:
+                self.unsaid.append(f"{item.key}: {row.what}: {why}")
+                sentence = "**not explained**"
+            why += f": {sentence}" if sentence else ""
+        paper = "-" if row.paper is None else row.bound.replace("=", "= ") + digits(row.paper)
+        return [
+            row.what,
+            "-" if not row.measured else shown(measured) if measured else f"**{MISSING}**",
+            paper,
+            "-" if not row.model else f"**{MISSING}**" if model is None else digits(model),
+            why,
+        ]
+
+    def item(self, item: Item, picture: str) -> Iterator[str]:
+        yield f"### {item.title}\n"
+        if item.reason:
+            yield item.reason + "\n"
+        if item.panels and self.measured(item):
+            yield f"![{item.title}]({picture}/{item.key}.svg)\n"
+        rows = [row for row in item.rows if self.wanted is None or self.has(row)]
+        if rows:
+            yield from markdown([HEAD, *(self.cells(item, row) for row in rows)])
+            yield ""
+        if item.experiment:
+            yield f"`make figures ONLY={item.experiment}`\n"
+
+    def has(self, row: Row) -> bool:
+        return not row.measured or bool(row.measured.values(self.results))
+
+    def measured(self, item: Item) -> bool:
+        """Whether there is something to draw."""
+        return (item.experiment or THEORY) in self.results
+
+    def here(self, item: Item) -> bool:
+        return self.wanted is None or item.experiment is None or item.experiment in self.wanted
+
+    def idle_notes(self) -> Iterator[str]:
+        """Those that explain nothing, but for items that are not measured yet."""
+        later = {i.key for items in ITEMS.values() for i in items if not self.measured(i)}
+        for item, patterns in self.notes.items():
+            for pattern in patterns if item not in {ABOUT, *later} else ():
+                if (item, pattern) not in self.used:
+                    yield f"{item}: nothing deviates where a note is on {pattern!r}"
+
+    def comparison(self, name: str, where: Path) -> Iterator[str]:
+        experiment = read(EXPERIMENTS / f"{name}.toml")
+        qdiscs = next(iter(experiment.cases.values()))["qdiscs"].values()
+        yield f"### {name}\n\n{experiment.title}: `lab/experiments/{name}.toml`\n"
+        shown = ", ".join(f"`{words}`" for words in qdiscs)
+        yield f"Qdiscs: {shown}. Seeds: {len(experiment.seeds)}.\n"
+        rows = self.results.get(name)
+        if not rows:
+            self.miss("", name)
+            yield f"**{MISSING}**\n"
+            return
+        gone = [run for run in experiment.runs if run not in rows]
+        if gone and self.wanted is None:
+            self.miss(f"{name}: {len(gone)} run(s)")
+        if side_by_side(experiment, rows, where):
+            yield f"![{experiment.title}]({where.name}/{name}.svg)\n"
+        yield f"```\n{tables(rows, experiment.against)}```\n"
+
+    def text(self, where: Path) -> str:
+        """`where` the pictures are."""
+        lines = [
+            "<!-- Generated by lab/figures.py from the CSVs beside it. Do not edit. -->",
+            "# Results\n",
+            "What the articles show, measured on the real kernel, beside what they say in numbers "
+            "and what the models in `lab/models` give. Nothing is read off their pictures: where "
+            "an article has no number in its text or tables, there is none here. Of several seeds "
+            "there are the mean and its 95 % confidence interval. `make figures` makes all of "
+            "this anew, the same to the byte; `docs/experiments.md` tells how to measure "
+            "something of your own.\n",
+        ]
+        for paper, items in ITEMS.items():
+            lines.append(f"## {paper}\n")
+            about = self.notes.get(ABOUT, {}).get(paper)
+            lines += [about + "\n"] if about else []
+            for item in items:
+                if self.here(item):
+                    lines += self.item(item, where.name)
+        lines.append("## Comparisons\n")
+        for name in FILES if self.wanted is None else [QUICK]:
+            lines += self.comparison(name, where)
+        lines += choose(self.results)
+        if self.wanted is None:
+            self.unsaid += self.idle_notes()
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def points_of(line: Line, results: Results) -> list[tuple[float, float]]:
+    if isinstance(line.points, At):
+        return line.points.curve(results)
+    found = [(x, value_of(at, results)) for x, at in line.points]
+    return [(x, y) for x, y in found if y is not None]
+
+
+def draw(axis: Any, panel: Panel, results: Results) -> None:
+    for name in panel.log:
+        getattr(axis, f"set_{name}scale")("symlog" if "flows" in panel.y else "log")
+    style: dict[str, Any]
+    for i, line in enumerate(panel.lines):
+        points = points_of(line, results)
+        if not points:
+            continue
+        measured = [other for other in panel.lines if not other.model]
+        if line.model:
+            grey = len(measured) > 0
+            dashes = ("--", ":", "-.")[i % 3] if grey else "-"
+            style = {"linestyle": dashes, "color": "black" if grey else COLOURS[i % len(COLOURS)]}
+        else:
+            few = len(points) <= 60 and "time" not in panel.x
+            style = {
+                "color": COLOURS[i % len(COLOURS)],
+                "linestyle": "-" if i < len(COLOURS) else "--",
+            }
+            style |= {"marker": "o^"[i >= len(COLOURS)] if few else "", "markersize": 3}
+        axis.plot(*zip(*points, strict=True), linewidth=1, label=line.label, **style)
+    for i, (name, x, y) in enumerate(panel.paper):
+        axis.plot(x, y, "x+*"[i % 3], color="black", label=f"paper, {name}", markersize=8)
+    for i, (name, y) in enumerate(panel.levels):
+        axis.axhline(
+            y, color="black", linestyle=(":", "-.")[i % 2], linewidth=0.8, label=f"paper, {name}"
+        )
+    axis.set_title(panel.title, fontsize=9)
+    axis.set_xlabel(panel.x, fontsize=8)
+    axis.set_ylabel(panel.y, fontsize=8)
+    axis.tick_params(which="both", labelsize=7)
+    axis.grid(alpha=0.3)
+    if axis.get_legend_handles_labels()[0]:
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(panel.lines) > 8 else {}
+        axis.legend(fontsize=6, frameon=False, **beside)
+
+
+def picture(item: Item, results: Results, where: Path) -> None:
+    columns = min(item.columns, len(item.panels))
+    rows = math.ceil(len(item.panels) / columns)
+    figure, axes = new_figure(4.6 * columns, 3.4 * rows, rows, columns)
+    every = list(axes.flat) if len(item.panels) > 1 else [axes]
+    for axis, panel in zip(every, item.panels, strict=False):
+        draw(axis, panel, results)
+    for axis in every[len(item.panels) :]:
+        axis.axis("off")
+    save(figure, where / item.key, png=False)
+
+
+def side_by_side(experiment: Experiment, rows: Rows, where: Path) -> bool:
+    """The picture of a comparison, if there is one."""
+    base = where / experiment.name
+    title = experiment.title
+    return curves(means(rows), experiment, base, False) or pictures.draw(rows, title, base, False)
+
+
+def write(where: Path, wanted: set[str] | None = None) -> Page:
+    """results.md beside the directory of the CSVs, and the pictures in it."""
+    page = Page(load(where), load_notes(where), wanted)
+    where.with_suffix(".md").write_text(page.text(where))
+    for items in ITEMS.values():
+        for item in items:
+            if item.panels and page.here(item) and page.measured(item):
+                picture(item, page.results, where)
+    if THEORY not in page.results:
+        page.miss("", THEORY)
+    return page

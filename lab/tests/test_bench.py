@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reading what bench.sh prints, and the tables of it."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.commands import bench
+
+KINDS = ("las", "run2c", "sift", "sqf")
+MEMORY = "memory flows=0 bytes=2048\nmemory flows=1 bytes=3072\n"
+
+
+def case(name: str, enqueue: int = 1000, khz: int = 1000000) -> str:
+    numbers = {
+        "enqueue_calls": 10,
+        "enqueue_sum": enqueue,
+        "enqueue_max": 120,
+        "dequeue_calls": 10,
+        "dequeue_sum": 500,
+        "dequeue_max": 60,
+        "drops": 3,
+        "qlen": 100,
+        "khz": khz,
+    }
+    return f"case {name}\n" + "".join(f"{key}={value}\n" for key, value in numbers.items())
+
+
+def output(**changes: int) -> str:
+    return "".join(case(each.name, **changes) for each in bench.CASES) + MEMORY
+
+
+def test_parse() -> None:
+    costs, memory = bench.parse("las", output(khz=999999))
+    assert set(costs) == {each.name for each in bench.CASES}
+    assert costs["1 flows"] == bench.Cost(100, 50, 120, 60, 3)
+    assert costs["1 flows"].both == 150
+    assert memory == {0: 2048, 1: 3072}
+
+
+@pytest.mark.parametrize("data", [output(khz=2596142), output().replace("SYN", "ACK"), ""])
+def test_not_what_was_to_be_measured(data: str) -> None:
+    with pytest.raises(bench.DataError):
+        bench.parse("las", data)
+
+
+def test_compare() -> None:
+    a, b = ("las", "a"), ("sqf", "b")
+    text, good = bench.compare({a: 0.5, b: 0.8}, {a: 0.514, b: 0.6})
+    assert good and "DEARER" not in text and text.count("cheaper") == 1
+    text, good = bench.compare({a: 0.5, b: 0.8}, {a: 0.5, b: 0.83})
+    assert not good and text.splitlines()[2].split() == "sqf, b 0.8000 0.8300 +3.7 DEARER".split()
+
+
+@pytest.mark.parametrize(
+    ("enqueue", "highest", "case", "reached"),
+    [
+        (250, 2999, "100 flows", True),
+        (260, 2999, "100 flows", False),
+        (250, 3000, "100 flows known", False),
+        # To split a packet is the work of many
+        (260, 3000, "GSO of 44 segments", True),
+    ],
+)
+def test_goals(enqueue: int, highest: int, case: str, reached: bool) -> None:
+    """At 0.3 of fq_codel, but for one case."""
+    fq_codel, _ = bench.parse("fq_codel", output(enqueue=9500))
+    run2c, _ = bench.parse("run2c", output(enqueue=2500))
+    run2c[case] = bench.Cost(enqueue, 50, highest, 60, 3)
+    text, good = bench.goals({"fq_codel": fq_codel, "run2c": run2c, "las": fq_codel})
+    assert good == reached and text.count("\n") == 1 and text.startswith("run2c: ")
+    assert text.endswith(": met\n") == reached
+    assert ("100 flows: 0.31" in text) == (enqueue == 260 and not reached)
+    assert bench.goals({"run2c": run2c}) == ("", True)
+
+
+def test_stored_ratios() -> None:
+    """What is stored can be measured, and nothing of it is dear by itself."""
+    stored = bench.read_ratios()
+    assert {case for _, case in stored} <= {each.name for each in bench.CASES}
+    ours = {name for name, (words, _) in bench.QDISCS.items() if words.split()[0] in KINDS}
+    assert {qdisc for qdisc, _ in stored} == ours
+    assert ("las", "100 flows") in stored and max(stored.values()) < 2
+
+
+def test_report(tmp_path: Path) -> None:
+    costs, memory = {}, {}
+    for name, enqueue in (("fq_codel", 1500), ("las", 1000)):
+        costs[name], memory[name] = bench.parse(name, output(enqueue=enqueue))
+    lines = bench.report(costs, memory).splitlines()
+    rows = [line.split() for line in lines if line.startswith("1 flows ")]
+    assert rows[0][2:] == ["200", "150"] and rows[2][2:] == ["1.00", "0.75"]
+    assert lines[-1].split() == ["las", "2.0", "3.0"]
+    bench.write_csv(tmp_path / "costs.csv", costs)
+    written = (tmp_path / "costs.csv").read_text().splitlines()
+    assert written[1] == "fq_codel,1 flows,150.00,50.00,120,60,3"
+    assert len(written) == 1 + 2 * len(bench.CASES)

@@ -1,0 +1,570 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The figures and tables of the papers, the page and what it must not be silent on."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lab.commands import experiment, figures
+from lab.commands.figures import MODULES
+from lab.measure import numbers as metrics
+from lab.measure.numbers import Rows, points
+from lab.measure.reading import DataError
+from lab.page import advice as choose
+from lab.page import write as page
+from lab.papers import theory
+from lab.papers.items import ITEMS, At, Benefit, Item, Least, Line, Of, Panel, Row, ratio
+from lab.tests.test_experiment import (
+    FLOWGEN,
+    STATS,
+    bulk,
+    intervals,
+    queues,
+    run2c_run,
+    sift_run,
+    sqf_run,
+)
+from vm import Result, VMError
+
+
+def numbered(paper: str, *numbers: int | str) -> set[str]:
+    return {f"{paper}-{number}" for number in numbers}
+
+
+def test_all_that_is_asked_for_is_there() -> None:
+    found = [item.key for items in ITEMS.values() for item in items]
+    wanted = numbered("run2c", 1, 2, *range(4, 15)) | numbered("las", 4, 5, 6)
+    wanted |= numbered("sift", *range(3, 8), *range(9, 20), "table1")
+    wanted |= numbered("sqf", 1, 2, 3, 4, 5, "table1", "table3", "table4")
+    assert sorted(found) == sorted(wanted | {"excess"})
+    assert all(item.rows or item.panels for items in ITEMS.values() for item in items)
+
+
+def leaves(value: object) -> list[At]:
+    if isinstance(value, At):
+        return [value]
+    if isinstance(value, Of):
+        return [at for part in value.parts for at in leaves(part)]
+    return [value.mine, value.other] if isinstance(value, Benefit | Least) else []
+
+
+def used() -> list[tuple[At, bool]]:
+    """All that the items take from somewhere, and whether it is a curve."""
+    result = []
+    for item in (item for items in ITEMS.values() for item in items):
+        for row in item.rows:
+            for value in (row.measured, row.model):
+                result += [(at, isinstance(value, Benefit | Least)) for at in leaves(value)]
+        for line in (line for panel in item.panels for line in panel.lines):
+            whole = isinstance(line.points, At)
+            result += [
+                (at, whole) for at in ([line.points] if whole else dict(line.points).values())
+            ]
+    return result
+
+
+def made_up(name: str) -> Rows:
+    """What a module makes of runs that were never run."""
+    part = figures.part_of(name, None, False)
+    bulks = np.full((4000, 8), 100)
+    texts = {
+        "las-log": FLOWGEN + bulk(["14480"] * 100) + STATS,
+        "sqf-figures": "".join(
+            intervals(what, bulks[:, : 8 if what == "queues" else 3], 0.01)
+            for what in ("bulk", "sent", "queues")
+        ),
+    }
+    data = {}
+    for job in part.jobs:
+        if name == "run2c":
+            flows = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 5
+            data[job] = run2c_run(flows, [1000, 1010] if "-d2" in job else None)
+        elif name == "sift":
+            peak = None if job.endswith("fifo") else 7
+            text = sift_run([100.0, 200.0] * 10, [] if peak is None else [1, 2, 3, 4, 5], peak)
+            places = 10 if job.startswith("slow") else 3
+            for i in range(20):
+                for before, between, after in ((",", ",", ",5,0\n"), (" ", " ", "\n")):
+                    end = f"{between}{3000 + i}{after}"
+                    port = f"{before}{5000 + i % 5}{end}"
+                    text = text.replace(port, f"{before}{5000 + i % places}{end}")
+            data[job] = text
+            if job.startswith("queues"):
+                data[job] = text + queues((10, 30, 2), (10.1, 4, 50))
+        elif name.startswith("sqf-table"):
+            count = 3 if name.endswith("1") else 1 if name.endswith("4") else 2
+            data[job] = sqf_run([3.0] * count, sent=1.1, lost=1)
+        else:
+            udp = "cbr udp bytes 1472 least_us 5\n5\n#end packets 1 lost 0\n" * ("udp" in job)
+            data[job] = texts[name] + udp
+    return part.rows(data)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_items_take_is_what_modules_give(name: str) -> None:
+    results = {name: made_up(name)}
+    wanted = [(at, curve) for at, curve in used() if at.experiment == name]
+    assert wanted
+    for at, curve in wanted:
+        assert at.curve(results) if curve else at.values(results), at
+
+
+def test_what_items_take_is_what_the_models_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the slow ones made quick."""
+    small = theory.sift.bounded_pareto
+    monkeypatch.setattr(theory.sift, "bounded_pareto", lambda *_, **__: small(1, 10000, 1.1))
+    monkeypatch.setattr(theory.sift.Split, "__post_init__", lambda self: None)
+    monkeypatch.setattr(theory.mg1, "mean_ps_ps", lambda queue, threshold: threshold)
+    monkeypatch.setattr(theory.mg1, "best_threshold", lambda *_: (200, 1))
+    solve = theory.fluid.solve
+    quick = {"step": 0.01}
+    monkeypatch.setattr(theory.fluid, "solve", lambda *a, **k: solve(*a, **(k | quick)))
+    results = {"theory": theory.numbers()}
+    for at, curve in used():
+        if at.experiment == "theory":
+            assert at.curve(results) if curve else at.values(results), at
+
+
+def test_files_that_items_take_are_there() -> None:
+    for at, _ in used():
+        if at.experiment not in (*MODULES, "theory"):
+            experiment = page.read(page.EXPERIMENTS / f"{at.experiment}.toml")
+            assert at.qdisc in experiment.cases[at.case]["qdiscs"], at
+
+
+def at(metric: str, qdisc: str = "las") -> At:
+    return At("x", "base", qdisc, metric)
+
+
+def rows(**values: float) -> Rows:
+    return {("base", "las", 1): dict(values)}
+
+
+@pytest.mark.parametrize(
+    ("number", "row", "said"),
+    [
+        (11, Row("a", at("a"), 10), ""),
+        (11.1, Row("a", at("a"), 10), "+11 % of the paper"),
+        (8.9, Row("a", at("a"), 10), "-11 % of the paper"),
+        (11.1, Row("a", at("a"), 10, ">="), ""),
+        (8.9, Row("a", at("a"), 10, ">="), "-11 % of the paper"),
+        (11.1, Row("a", at("a"), 10, "<="), "+11 % of the paper"),
+        (0.9, Row("a", at("a"), 0, scale=10), ""),
+        (1.1, Row("a", at("a"), 0, scale=10), "+1.1 against the paper"),
+        (3, Row("a", at("a"), None, model=at("b")), "+50 % of the model"),
+        (3, Row("a", at("a"), 2, model=at("b")), "+50 % of the paper, +50 % of the model"),
+        (2, Row("a", None, 4, model=at("a")), "-50 % of the paper"),
+    ],
+)
+def test_deviations_have_their_sentence(number: float, row: Row, said: str) -> None:
+    item = Item("i", "I", "x", (row,))
+    results = {"x": rows(a=number, b=2)}
+    one = page.Page(results, {})
+    cells = one.cells(item, row)
+    assert cells[-1] == (f"{said}: **not explained**" if said else "") and not one.missing
+    assert one.unsaid == ([f"i: a: {said}"] if said else [])
+    other = page.Page(results, {"i": {"[ab]": "It is so."}})
+    assert other.cells(item, row)[-1] == (f"{said}: It is so." if said else "")
+    assert not other.unsaid
+
+
+def test_what_is_missing_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    item = Item("i", "I", "x", (Row("a", ratio(at("a"), at("b"))), Row("c", at("c"), 1)))
+    one = page.Page({"x": rows(a=1, c=1)}, {})
+    assert [one.cells(item, row)[1] for row in item.rows] == ["**missing**", "1"]
+    assert one.missing == ["i: a"]
+    other = page.Page({}, {})
+    assert [other.cells(item, row)[1] for row in item.rows] == ["**missing**"] * 2
+    assert other.missing == ["x"]
+    assert figures.tell(one, tmp_path, False) == 1
+    assert "missing: i: a" in capsys.readouterr().err
+    assert figures.tell(page.Page({}, {}), tmp_path, False) == 0
+    assert figures.tell(page.Page({}, {}, unsaid=["i: a: +50 %"]), tmp_path, False) == 1
+
+
+def test_page_without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def drawn(item: Item, _: object, where: Path) -> None:
+        (where / f"{item.key}.svg").touch()
+
+    monkeypatch.setattr(page, "picture", drawn)
+    where = tmp_path / "results"
+    where.mkdir()
+    one = page.write(where)
+    text = where.with_suffix(".md").read_text()
+    count = sum(bool(row.measured) for items in ITEMS.values() for i in items for row in i.rows)
+    assert text.count("| **missing** |") >= count
+    assert not list(where.iterdir()) and "](results/" not in text
+    assert set(one.missing) == {"theory", *(part.name for part in figures.parts())}
+
+
+def test_a_note_that_is_not_needed(tmp_path: Path) -> None:
+    notes = {"sift-9": {"nothing": "x"}, "no item": {"*": "y"}}
+    one = page.Page({}, notes)
+    one.text(tmp_path)
+    assert one.unsaid == ["no item: nothing deviates where a note is on '*'"]
+    one = page.Page({"sift": rows(a=1)}, notes)
+    one.text(tmp_path)
+    assert one.unsaid[0] == "sift-9: nothing deviates where a note is on 'nothing'"
+
+
+def test_notes(tmp_path: Path) -> None:
+    assert page.load_notes(tmp_path) == {}
+    (tmp_path / "notes.toml").write_text('[sift-9]\n"a*" = "It is so."\n')
+    assert page.load_notes(tmp_path) == {"sift-9": {"a*": "It is so."}}
+    for wrong in ("[sift-9", 'sift-9 = "It is so."\n', "[sift-9]\na = 1\n", "[sift-9]\n"):
+        (tmp_path / "notes.toml").write_text(wrong)
+        with pytest.raises(DataError, match="notes.toml: "):
+            page.load_notes(tmp_path)
+
+
+def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    panel = Panel("p", "x", "y", (Line("l", at("c")), Line("m", ((1.0, at("a")),), True)), log="x")
+    mine = Item("i", "I", "x", (Row("a", at("a"), 1),), (panel,) * 3, reason="So it is.")
+    monkeypatch.setattr(page, "ITEMS", {"paper": [mine]})
+    found = {("base", "las", n): {"a": n / 3, **points("c", [1, 2], [3, n])} for n in (1, 2, 3)}
+    written = []
+    for name in "ab":
+        where = tmp_path / name / "results"
+        page.store(where, "x", found)
+        page.write(where, {"x"})
+        files = [*where.iterdir(), where.with_suffix(".md")]
+        written.append({path.name: path.read_bytes() for path in files})
+    assert written[0] == written[1]
+    assert set(written[0]) == {"x.csv", "x-curves.csv", "i.svg", "results.md"}
+    text = written[0]["results.md"].decode()
+    assert "| a | 0.6667 ±0.83 | 1 | - | -33 % of the paper |" in text
+    assert page.load(tmp_path / "a/results")["x"]["base", "las", 2] == {
+        "a": pytest.approx(2 / 3, rel=1e-6),
+        "c@1": 3,
+        "c@2": 2,
+    }
+
+
+def test_share_of_flows_that_gain() -> None:
+    def run(ms: list[float]) -> dict[str, float]:
+        return points("ms", [1, 2, 4], ms) | points("flows", [1, 2, 4], [70, 20, 10])
+
+    results = {"x": {("base", "las", 1): run([1, 2, 9]), ("base", "fifo", 1): run([2, 2, 8])}}
+    assert Benefit(at("ms"), at("ms", "fifo")).values(results) == [70]
+    assert Benefit(at("ms", "fifo"), at("ms")).values(results) == [10]
+    assert Benefit(at("ms"), at("ms", "none")).values(results) == []
+
+
+def test_least() -> None:
+    def run(*ms: float) -> dict[str, float]:
+        return points("ms", [1, 2, 4], ms)
+
+    results = {"x": {("base", "las", 1): run(3, 2, 1), ("base", "fifo", 1): run(1, 1, 10)}}
+    assert Least(at("ms"), at("ms", "fifo")).values(results) == [0.1]
+    assert Least(at("ms"), at("ms", "fifo"), 2).values(results) == [2]
+    assert Least(at("ms"), at("ms", "none")).values(results) == []
+
+
+def test_in_words() -> None:
+    """What all have is nobody's gain, and what is not seen in two digits nobody's loss."""
+
+    def of(qdisc: str, ms: float, rate: float, loss: float, excess: float) -> Rows:
+        values = {"ms <=8": ms, "kbit/s >100": rate, "call loss %": 0.0, "loss %": loss}
+        return {("base", qdisc, 1): values | {"excess": excess}}
+
+    rows = of("fq_codel", 10, 100, 1, 1) | of("las", 5, 50, 0, 1.001) | of("sift", 20, 200, 3, 0.5)
+    assert list(choose.in_words([rows])) == [
+        "- `las`. Best: response of short flows, up to 8 packets; loss of downloads. "
+        "Behind fq_codel: throughput of long flows, over 100 packets (0.50).",
+        "- `sift`. Best: throughput of long flows, over 100 packets; excess. Behind fq_codel: "
+        "response of short flows, up to 8 packets (2.00); loss of downloads (3.00 against 1.00 %).",
+    ]
+    assert list(choose.in_words([])) == []
+
+
+def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "costs.csv"
+    monkeypatch.setattr(choose, "COSTS", path)
+    lines = ["qdisc,case,enqueue,dequeue"]
+    for i, name in enumerate(choose.MEASURED):
+        lines += [f"{name},easy,{i},1", f"{name},hard,{100 - i},100"]
+    path.write_text("\n".join(lines))
+    text = "\n".join(choose.costs())
+    names = list(choose.MEASURED)
+    assert f"| easy | {' | '.join(str(1 + i) for i in range(len(names)))} |" in text
+    easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
+    assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
+    assert "`run2c no_learn`" in text and "cake-rate" not in text
+
+
+def test_cases_of_two_comparisons() -> None:
+    rows = {("a", q, 1): {"ms <=8": v} for q, v in (("cake", 2.0), ("las", 1.0))}
+    text = "\n".join(choose.choose({"d1-load": rows, "d1-rtt": rows}))
+    assert "| d1-load, a; d1-rtt, a | **las** 1, cake 2 |" in text
+
+
+def test_which_one() -> None:
+    def seeds(qdisc: str, *values: float) -> Rows:
+        return {("load-0.9", qdisc, i): {"ms <=8": v} for i, v in enumerate(values)}
+
+    found = seeds("cake", 20, 21, 22) | seeds("las", 10, 11, 12) | seeds("sqf", 21, 22, 23)
+    found |= seeds("srpt", 5, 5, 5) | seeds("pfifo", 300, 300, 300) | seeds("sift", 40, 41, 42)
+    text = "\n".join(choose.choose({"d1-load": found}))
+    line = next(line for line in text.splitlines() if line.startswith("| d1-load, load-0.9 |"))
+    order = "srpt 5, **las** 11, cake 21, **sqf** 22, **sift** 41, pfifo 300"
+    assert line == f"| d1-load, load-0.9 | {order} |"
+    # Of each seed sqf is 1 ms worse than cake, sift 20 ms
+    assert "| load-0.9 | ms <=8 | las | 11 ±2.5 | sqf (cake), sift (cake) |" in text
+    assert "#### d1-load" in text and "Throughput" not in text
+    more = {key: {"kbit/s >100": values["ms <=8"]} for key, values in found.items()}
+    text = "\n".join(choose.choose({"d1-load": more}))
+    assert "| d1-load, load-0.9 | pfifo 300, **sift** 41, **sqf** 22, cake 21, **las** 11" in text
+    assert "| pfifo | 300 ±0 | las (pfifo, cake), sqf (pfifo), sift (pfifo) |" in text
+
+
+def test_in_short() -> None:
+    """Parts of fq_codel's, of those that are everywhere; a case of two comparisons counts once."""
+
+    def case(name: str, **values: float) -> Rows:
+        return {(name, qdisc, 1): {"ms <=8": v, "call loss %": 0.0} for qdisc, v in values.items()}
+
+    first = case("a", fq_codel=10, cake=20, las=5, sqf=1) | case("b", fq_codel=1, cake=8, las=0.125)
+    again = case("c", cake=20, las=5, fq_codel=10)
+    head, short, lost = choose.in_short([first, again])
+    assert head == ["", "cases", "las", "fq_codel", "cake"]
+    assert short[1:] == ["2", "**0.25**", "1.00", "4.00"]
+    assert lost[0].endswith(", %") and lost[2:] == ["**0.00**"] * 3
+    rows = {key: {"kbit/s >100": values["ms <=8"]} for key, values in first.items()}
+    assert list(choose.in_short([rows]))[1][2:] == ["0.25", "1.00", "**4.00**"]
+    del first["b", "fq_codel", 1]
+    assert list(choose.in_short([first]))[1] == [short[0], "1", "0.50", "**0.10**", "1.00", "2.00"]
+    assert len(list(choose.in_short([]))) == 1
+
+
+def test_each_run_once() -> None:
+    every = [figures.part_of(name, None, False) for name in ("d1-load", "d1-rtt")]
+    runs = figures.once(every)
+    assert [part for part, _ in runs] == every
+    first, second = (jobs for _, jobs in runs)
+    assert sorted(job.name for job in first) == sorted(job.name for job in every[0].jobs.values())
+    # d1-load's load of 0.9 is d1-rtt's round trip of 6 ms: 12 of three seeds
+    assert len(second) == len(every[1].jobs) - 36
+    assert len({job.name for job in first + second}) == len(first + second)
+    shared = every[0].jobs["load-0.9-las-2"]
+    assert every[1].jobs["rtt-6-las-2"] is shared and shared.name == "d1-load-load-0.9-las-2"
+    assert first[0].weight == max(job.weight for job in first)
+
+
+def test_shared_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each part finds what was written by its own names, be it for another part."""
+    ran: list[str] = []
+
+    def run_all(_: object, jobs: list[figures.Job], *__: object) -> None:
+        for job in jobs:
+            ran.append(job.name)
+            path = tmp_path / job.name
+            path.write_text(run2c_run([(5, 30.0), (50, 90.0)]))
+            job.result = Result(0, "", path, path, 1)
+
+    monkeypatch.setattr(figures, "run_all", run_all)
+    monkeypatch.setattr(figures.experiment, "load_list", lambda *_: [])
+    found = {}
+    for part, jobs in figures.once(figures.parts(1, only="d1-rate,d1-tcp")):
+        found[part.name] = figures.run(part, jobs, None, 1, 1)
+    cases = {name: {case for case, _, _ in rows} for name, rows in found.items()}
+    assert cases == {"d1-rate": {"10mbit", "100mbit"}, "d1-tcp": {"cubic", "bbr", "ecn"}}
+    for rows in found.values():
+        assert {qdisc for _, qdisc, _ in rows} >= {"floor", "las", "srpt"}
+    assert len(ran) == len(set(ran)) == 4 * 12
+
+
+def test_forecast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(figures, "RATE", tmp_path / "x/rate")
+    jobs = [figures.Job(name, "", [], 3600) for name in "abcd"]
+    each = 60 * figures.SECONDS_PER_MBIT + figures.BOOT / 60
+    figures.note_rate(jobs)
+    parts = [(figures.Part(name, {}, metrics.Rows), jobs[i:]) for i, name in ((1, "x"), (4, "y"))]
+    lines = figures.forecast(parts, 2).splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["x", "3", f"{3 * each:.0f}"],
+        ["y", "0", "0"],
+        ["all", "3", f"{3 * each:.0f}"],
+    ]
+    jobs[0].share, jobs[0].began, jobs[0].took = 1, 1, 7200
+    jobs[1].share, jobs[1].began, jobs[1].took = 1, 1, 0.5
+    jobs[1].result = Result(0, "", tmp_path, tmp_path, 0, kept=True)
+    figures.note_rate(jobs)
+    # Of the one that has run now: 7200 s of 3600 Mbit, the others alike
+    assert figures.forecast(parts, 2).splitlines()[3:] == [
+        "all            3           360",
+        "2 at once: 3.0 h if none is known",
+    ]
+
+
+def test_seeds_of_parts() -> None:
+    part = figures.part_of("sqf-table1", 5, False)
+    assert {job.seed for job in part.jobs.values()} == {5}
+    assert {name[-1] for name in part.jobs} == {"5"}
+    part = figures.part_of("d1-rate", 5, False)
+    assert {job.seed for job in part.jobs.values()} == {5}
+
+
+def test_part_of_a_page() -> None:
+    """It has what was measured, and nothing else."""
+    item = Item("i", "I", "x", (Row("a", at("a")), Row("b", at("b"))))
+    text = "\n".join(page.Page({"x": rows(a=1)}, {}, {"x"}).item(item, "p"))
+    assert "| a | 1 |" in text and "| b |" not in text
+
+
+def test_quick_runs_stand_for_long_ones() -> None:
+    every = figures.parts(None, True)
+    assert {part.name for part in every} == set(figures.QUICK)
+    part = next(part for part in every if part.name == "run2c")
+    found = part.rows({name: run2c_run([(5, 30.0)] * 3) for name in part.jobs})
+    assert {case for case, _, _ in found} == {"s1-d1"}
+    assert all(job.weight <= 500 for part in every for job in part.jobs.values())
+
+
+def test_curves_have_a_file_of_their_own() -> None:
+    found = {("c", "q", 1): {"a": 1.5, **points("b", [1, 2.5], [3, np.nan])}}
+    text = metrics.to_csv(found)
+    assert text == "case,qdisc,seed,a\nc,q,1,1.5\n"
+    curves = metrics.curves_to_csv(found)
+    assert curves == "case,qdisc,seed,curve,x,y\nc,q,1,b,1,3\n"
+    again = metrics.from_csv(text)
+    metrics.add_curves(again, curves)
+    assert again == {("c", "q", 1): {"a": 1.5, "b@1": 3}}
+
+
+def compared_of(name: str) -> Rows:
+    """A comparison that was never run: each qdisc has a value of its own, as has each seed."""
+    experiment = page.read(page.EXPERIMENTS / f"{name}.toml")
+    known = ["flows", "failed", "drops", "slowdown", "loss %", "flows with loss"]
+    known += [f"{what} {size}" for what in ("ms", "loss %") for size in metrics.SIZES]
+    known += ["excess", "kbit/s >100", "flows with loss <=40"]
+    case = next(iter(experiment.cases.values()))
+    known += ["bulk Mbit/s"] * ("bulk" in case)
+    for flow in case.get("steady", {}):
+        known += [f"{flow} {what}" for what in ("packets", "loss %", "jitter ms")]
+        known += [f"{flow} {what} ms" for what in ("p50", "p99", "max")]
+    names = list(experiment.qdiscs)
+    result: Rows = {}
+    for case, qdisc, seed in experiment.runs:
+        place = names.index(qdisc) + 1 if qdisc in names else 0.5
+        result[case, qdisc, seed] = {one: 10 * place + seed for one in known} | {
+            **points("ms", [1, 10, 100], [place, 2 * place, 3 * place]),
+            **points("flows", [1, 10, 100], [70, 20, 10]),
+            **points("CDF", [50, 100], [0.5, 1]),
+        }
+    return result
+
+
+def models_made_up() -> Rows:
+    """All that items take of the models is 1."""
+    result: Rows = {}
+    for at, curve in used():
+        if at.experiment == "theory":
+            values = points(at.metric, [1, 2], [1, 1]) if curve else {at.metric: 1.0}
+            result.setdefault((at.case, at.qdisc, 0), {}).update(values)
+    return result
+
+
+def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the CSVs of all experiments give has no gap, and each deviation is told."""
+    monkeypatch.setattr(page, "picture", lambda item, *_: pictures.append(item.key))
+    monkeypatch.setattr(page, "side_by_side", lambda experiment, *_: True)
+    pictures: list[str] = []
+    where = tmp_path / "results"
+    page.store(where, "theory", models_made_up())
+    for part in figures.parts():
+        name = part.name
+        page.store(where, name, made_up(name) if name in MODULES else compared_of(name))
+    one = page.write(where)
+    text = where.with_suffix(".md").read_text()
+    assert not one.missing and page.MISSING not in text
+    assert len(pictures) == sum(bool(item.panels) for items in ITEMS.values() for item in items)
+    assert text.count(": **not explained**") == len(one.unsaid) > 0
+    (where / "notes.toml").write_text('[excess]\n"las / *" = "Nobody has run it."\n')
+    told = page.write(where)
+    assert len(told.unsaid) == len(one.unsaid) - 2
+    text = where.with_suffix(".md").read_text()
+    assert text.count("of the paper: Nobody has run it. |") == 1
+    for name in page.FILES:
+        assert f"### {name}\n" in text and f"](results/{name}.svg)" in text
+    assert "#### d1-load" in text
+    # Without one of them the page has the others
+    (where / "run2c.csv").unlink()
+    (where / "d1-rtt.csv").unlink()
+    pictures.clear()
+    one = page.write(where)
+    assert one.missing == ["run2c", "d1-rtt"]
+    assert "run2c-4" not in pictures and {"run2c-1", "sift-9", "sqf-2"} <= set(pictures)
+    text = where.with_suffix(".md").read_text()
+    assert "](results/run2c-4.svg)" not in text and "](results/sift-9.svg)" in text
+
+
+def test_some_of_it() -> None:
+    every = [part.name for part in figures.parts()]
+    assert set(every) == {*MODULES, "las-rai2004", *page.FILES} and len(set(every)) == len(every)
+    assert [part.name for part in figures.parts(only="mix,run2c")] == ["run2c", "mix"]
+    with pytest.raises(DataError, match="the experiments are las-log, .*, run2c-curve$"):
+        figures.parts(only="run2c,run2d")
+
+
+def test_some_eleven_hours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of one processor, and three seeds of each comparison."""
+    monkeypatch.setattr(figures, "RATE", tmp_path / "rate")
+    every = figures.once(figures.parts())
+    assert figures.minutes([job for _, jobs in every for job in jobs]) <= 660
+    for part, _ in every:
+        if part.name in choose.COMPARISONS:
+            assert {job.seed for job in part.jobs.values()} == {1, 2, 3}
+
+
+def test_runs_of_acceptance_are_these() -> None:
+    """What an experiment makes by itself is known here, to the word."""
+    for name in ("run2c", "sift", "las-log", "sqf-figures", "sqf-table1", "sqf-table4"):
+        module = experiment.MODULES[name]
+        known = {(*job.args, *job.modules) for job in module.jobs(module.QDISCS, module.CASES, 1)}
+        mine = figures.part_of(name, None, False).jobs.values()
+        assert {(*job.args, *job.modules) for job in mine} <= known
+
+
+def test_what_has_ended_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though a later one fails; the page of some is made, and does not fail for the others."""
+
+    def run(part: figures.Part, *_: object) -> Rows:
+        if part.name == "mix":
+            raise VMError("no")
+        return compared_of(part.name)
+
+    where = tmp_path / "results"
+    monkeypatch.setattr(figures, "run", run)
+    monkeypatch.setattr(figures, "prepare", lambda _: None)
+    monkeypatch.setattr(figures, "RESULTS", where)
+    monkeypatch.setattr(figures.theory, "numbers", models_made_up)
+    monkeypatch.setattr(page, "picture", lambda *_: None)
+    monkeypatch.setattr(page, "side_by_side", lambda *_: True)
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "mix,d1-tcp"])
+    with pytest.raises(VMError):
+        figures.main()
+    assert (where / "d1-tcp.csv").exists() and not where.with_suffix(".md").exists()
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "d1-rate"])
+    assert figures.main() == 0
+    assert "results/d1-tcp.svg" in where.with_suffix(".md").read_text()
+    assert "missing: mix" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--page"])
+    assert figures.main() == 1
+
+
+@pytest.mark.parametrize("name", ["old-flows", "run2c-curve"])
+def test_pictures_of_comparisons(name: str, tmp_path: Path) -> None:
+    file = page.read(page.EXPERIMENTS / f"{name}.toml")
+    assert page.side_by_side(file, compared_of(name), tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert path.name == f"{name}.svg"
+    # By its options, or else side by side
+    assert ("<!-- excess / cake's -->" in path.read_text()) == (name == "run2c-curve")
+    nothing = {key: {"bulk Mbit/s": 9.0} for key in compared_of("old-flows")}
+    if name == "old-flows":
+        assert not page.side_by_side(file, nothing, tmp_path / "none")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Pictures of experiments, by what is in them, of made-up numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lab.measure import numbers as metrics
+from lab.measure.numbers import Rows, from_csv, to_csv
+from lab.page import pictures
+
+QDISCS = ["pfifo", "cake", "las", "mine", "srpt"]
+
+
+def rows(cases: list[str], *flows: str, downloads: bool = True) -> Rows:
+    """Of two seeds; the values tell the case's and the qdisc's place."""
+    result: Rows = {}
+    for i, case in enumerate(cases):
+        for j, qdisc in enumerate(["floor", *QDISCS]):
+            for seed in (1, 2):
+                values = {"ms <=8": 10.0 * i + j + seed / 2, "excess": 1.0 + i} if downloads else {}
+                if qdisc == "floor":
+                    values.pop("excess", None)
+                for flow in () if qdisc == "floor" else flows:
+                    values |= {f"{flow} {name} ms": j + 1.0 for name in ("p50", "p99", "max")}
+                result[case, qdisc, seed] = values
+    return from_csv(to_csv(result))
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of all that is drawn and is to be seen."""
+    kept: list[Any] = []
+    save = pictures.save
+
+    def keep(figure: Any, base: Path, png: bool) -> None:
+        kept.extend(axis for axis in figure.axes if axis.get_visible())
+        save(figure, base, png)
+
+    monkeypatch.setattr(pictures, "save", keep)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected"),
+    [
+        (["load-0.5", "load-0.9"], ("load", [0.5, 0.9])),
+        (["rtt-6", "rtt-100"], ("round trip, ms", [6, 100])),
+        (["10mbit", "1.5gbit", "100kbit"], ("rate, Mbit/s", [10, 1500, 0.1])),
+        (["rate-10mbit", "rate-5mbit"], ("rate, Mbit/s", [10, 5])),
+        (["buffer-10", "buffer-20"], ("buffer", [10, 20])),
+        (["load-0.5"], None),
+        (["load-0.5", "rtt-6"], None),
+        (["ecn-true", "ecn-false"], None),
+        (["a", "b"], None),
+    ],
+)
+def test_what_is_varied(cases: list[str], expected: tuple | None) -> None:
+    found = pictures.varied(cases)
+    assert found == (expected and (expected[0], pytest.approx(expected[1])))
+
+
+def test_lines(drawn: list[Any], tmp_path: Path) -> None:
+    assert pictures.draw(rows(["rtt-6", "rtt-20", "rtt-100"]), "title", tmp_path / "x-0.5")
+    assert (tmp_path / "x-0.5.png").stat().st_size > 5000
+    excess, short = drawn
+    assert short.get_xscale() == short.get_yscale() == "log"
+    assert (excess.get_ylabel(), short.get_xlabel()) == ("excess slowdown", "round trip, ms")
+    _, labels = short.get_legend_handles_labels()
+    assert labels == QDISCS
+    looks = {}
+    for label, container in zip(labels, short.containers, strict=True):
+        line, _, (error,) = container
+        looks[label] = (line.get_linestyle(), line.get_color())
+        place = 1 + QDISCS.index(label)
+        assert line.get_xdata().tolist() == [6, 20, 100]
+        assert line.get_ydata() == pytest.approx([10 * i + place + 0.75 for i in range(3)])
+        # 12.706 standard errors of 0.25
+        assert np.ptp(error.get_segments()[0][:, 1]) == pytest.approx(2 * 12.7062 * 0.25, rel=1e-4)
+    assert [looks[name][0] for name in QDISCS] == ["--", "--", "-", "-", ":"]
+    assert looks["srpt"][1] == "black" and len(set(looks.values())) == 5
+
+
+def test_nobody_looks_like_another() -> None:
+    """And each as in every other picture, but for those that only one has."""
+    names = ["plain", *metrics.PEERS, *metrics.ORACLE, "other", *metrics.OURS]
+    looks = [tuple(pictures.style(name, names).items()) for name in names]
+    assert len(set(looks)) == len(names)
+    assert pictures.style("sift", ["sift"]) == pictures.style("sift", names)
+
+
+def test_bars(drawn: list[Any], tmp_path: Path) -> None:
+    some = rows(["ecn-true", "congestion-bbr"])
+    some["more", "las", 1] = {"ms <=8": 7}  # a qdisc and a metric that others do not have
+    assert pictures.draw(some, "title", tmp_path / "x")
+    short = drawn[1]
+    shown = [text.get_text() for text in short.get_xticklabels()]
+    assert shown == ["ecn\ntrue", "congestion\nbbr", "more"]
+    heights = [patch.get_height() for patch in short.patches]
+    assert len(heights) == len(QDISCS) * 3
+    assert heights[:2] == pytest.approx([1.75, 11.75]) and heights[8] == 7
+    assert [patch.get_facecolor()[3] for patch in short.patches[::3]] == [0.25, 0.25, 1, 1, 0.25]
+
+
+@pytest.mark.parametrize(("most", "scale"), [(30, "linear"), (300, "log")])
+def test_what_bars_are_as_long_as(
+    most: float, scale: str, drawn: list[Any], tmp_path: Path
+) -> None:
+    some = rows(["ecn-true", "congestion-bbr"])
+    some["more", "las", 1] = {"ms <=8": most}
+    assert pictures.draw(some, "title", tmp_path / "x")
+    assert drawn[1].get_yscale() == scale
+    assert scale == "log" or drawn[1].get_ylim()[0] == 0
+
+
+def test_delays(drawn: list[Any], tmp_path: Path) -> None:
+    some = rows(["load-0.5", "load-0.9"], "call", "tv")
+    some["load-0.9", "las", 1]["call max ms"] = np.inf  # nothing arrived
+    assert pictures.draw(some, "title", tmp_path / "x")
+    assert [axis.get_title().split(":")[0] for axis in drawn[2:]] == [
+        "load-0.5, call",
+        "load-0.5, tv",
+        "load-0.9, call",
+        "load-0.9, tv",
+    ]
+    heights = np.array([patch.get_height() for patch in drawn[4].patches]).reshape(3, -1)
+    assert heights[0].tolist() == heights[1].tolist() == [2, 3, 4, 5, 6]
+    assert np.isnan(heights[2, 2]) and heights[2, 3] == 5
+    assert [text.get_text() for text in drawn[4].get_xticklabels()] == QDISCS
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cases", [["base"], ["load-0.5", "load-0.9"]])
+def test_one_seed(cases: list[str], drawn: list[Any], tmp_path: Path) -> None:
+    """It has no error, and no bar of it."""
+    some = {key: values for key, values in rows(cases, "call").items() if key[2] == 1}
+    assert pictures.draw(some, "title", tmp_path / "x")
+    errors = [lines for axis in drawn for each in axis.containers for lines in errors_of(each)]
+    assert errors and all(np.ptp(line[:, 1]) == 0 for line in errors)
+
+
+def errors_of(container: Any) -> list[np.ndarray]:
+    """The bars that tell how far off it may be."""
+    bars = getattr(container, "errorbar", None) or container
+    return [line for each in bars[2] for line in each.get_segments()] if len(bars) == 3 else []
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_same_data_the_same_bytes(tmp_path: Path) -> None:
+    """Also without downloads, and where nothing waits."""
+    some = rows(["base"], "call", downloads=False)
+    for values in some.values():
+        values |= dict.fromkeys(values, 0.0)
+    for name in "ab":
+        assert pictures.draw(some, "title", tmp_path / name)
+    for suffix in (".svg", ".png"):
+        first = (tmp_path / f"a{suffix}").read_bytes()
+        assert len(first) > 5000 and first == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    assert not pictures.draw({("base", "las", 1): {"bulk Mbit/s": 9.0}}, "title", tmp_path / "x")
+    assert not pictures.draw({}, "title", tmp_path / "x") and not list(tmp_path.iterdir())

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build and install the checkout inside a root, on an overlay: the root itself stays as it is."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .debug import make_debug_kernel
+from .root import (
+    DEBUG,
+    SUITES,
+    VMError,
+    in_namespace,
+    kernel_version,
+    locked,
+    logged,
+    make_root,
+    need,
+    on_overlay,
+    packages,
+)
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+KERNELS = (*SUITES, "debug")
+INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
+
+_MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
+
+
+@dataclass(frozen=True)
+class Built:
+    kernel: str  # the generation, as "6.1"
+    version: str  # the kernel's full version
+    root: Path
+    home: Path  # build/<kernel> in the checkout
+    layer: Path | None = None  # what lies on the root: a kernel of our own
+
+    @property
+    def upper(self) -> Path:
+        """What the build and its installation put on top of the root."""
+        return self.home / "upper"
+
+    @property
+    def lower(self) -> list[Path]:
+        """What all of that lies on, the topmost first."""
+        return [self.layer, self.root] if self.layer else [self.root]
+
+    @property
+    def vmlinuz(self) -> Path:
+        return self.lower[0] / "boot" / f"vmlinuz-{self.version}"
+
+    @property
+    def modules(self) -> Path:
+        """The kernel's own modules."""
+        return self.lower[0] / "usr/lib/modules" / self.version
+
+
+def sources() -> list[str]:
+    """The checkout's files, relative to it: tracked ones and new ones, not ignored ones."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), "ls-files", "-z"]
+    command += ["--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, check=True, capture_output=True).stdout
+    except FileNotFoundError:
+        raise VMError("git is not installed: run vm/host-setup as root") from None
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.decode(errors="replace").strip()
+        raise VMError(f"cannot list the checkout's files: {reason}") from None
+    names = sorted({os.fsdecode(name) for name in listed.split(b"\0") if name})
+    return [n for n in names if os.path.lexists(CHECKOUT / n) and not (CHECKOUT / n).is_dir()]
+
+
+def _feeds_make(name: str) -> bool:
+    """Scripts, tests and results do not need a new build: the guest gets what it needs of them."""
+    path = Path(name)
+    if path.parts[0] in ("lab", "selftests", "vm"):
+        return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
+    return path.suffix not in (".md", ".py") and path.parts[0] not in (".ci", "docs")
+
+
+def _digest(lower: list[Path], names: list[str]) -> str:
+    state = hashlib.sha256((" ".join(map(str, lower)) + _MAKE).encode())
+    for name in names:
+        path = CHECKOUT / name
+        data = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+        head = f"{len(os.fsencode(name))} {path.lstat().st_mode:o} {len(data)} "
+        state.update(head.encode() + os.fsencode(name) + data)
+    return state.hexdigest()
+
+
+def _overlay(lower: list[Path], home: Path, names: list[str], command: list[str]) -> list[str]:
+    """Put the named sources into a new overlay in `home`; the command line to use there."""
+    for part in ("upper", "work"):
+        shutil.rmtree(home / part, ignore_errors=True)
+        (home / part).mkdir(parents=True)
+    for name in names:
+        target = home / "upper" / INSIDE / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(CHECKOUT / name, target, follow_symlinks=False)
+    return on_overlay(lower, home, ["env", "-C", f"/{INSIDE}", *command])
+
+
+def _base(kernel: str) -> Built:
+    """What to build the tree for and on."""
+    home = CHECKOUT / "build" / kernel
+    root = make_root(DEBUG if kernel == "debug" else kernel)
+    if kernel != "debug":
+        return Built(kernel, kernel_version(root), root, home)
+    layer = make_debug_kernel(root)
+    return Built(kernel, kernel_version(layer), root, home, layer)
+
+
+def prepare(kernel: str) -> Built:
+    """Make the root, build the tree and install it there; fast if nothing has changed."""
+    built = _base(kernel)
+    stamp = built.home / "stamp"
+    with locked(built.home / "lock"):
+        names = [name for name in sources() if _feeds_make(name)]
+        digest = _digest(built.lower, names)
+        if stamp.is_file() and stamp.read_text() == digest:
+            return built
+        print(f"building for {built.version} ...", file=sys.stderr)
+        stamp.unlink(missing_ok=True)
+        make = ["sh", "-c", _MAKE, "make", f"KDIR=/lib/modules/{built.version}/build"]
+        command = _overlay(built.lower, built.home, names, make)
+        logged("the build", command, built.home / "build.log")
+        if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
+            raise VMError(f"make install and depmod put nothing in /lib/modules/{built.version}")
+        stamp.write_text(digest)
+    return built
+
+
+def chroot(kernel: str, command: list[str]) -> int:
+    """Run a command in the root, in a fresh copy of the checkout; `KDIR` is set for make."""
+    built = _base(kernel)
+    home = built.home / "chroot"
+    kdir = f"KDIR=/lib/modules/{built.version}/build"
+    with locked(home.with_name("chroot.lock")):
+        return in_namespace(_overlay(built.lower, home, sources(), ["env", kdir, *command]))
+
+
+def versions(built: Built) -> dict[str, str]:
+    """Versions of everything a result may depend on."""
+    installed = packages(built.root)
+    image = f"linux-image-{kernel_version(built.root)}"  # of the debug kernel's source, too
+    names = [image, "iproute2", "libc6"]
+    names += [name for name in installed if re.fullmatch(r"gcc-\d+", name)]
+    result = {name: installed[name]["Version"] for name in names}
+    shown = subprocess.run(
+        [need("qemu-system-x86_64"), "--version"], capture_output=True, text=True
+    )
+    result["qemu (host)"] = shown.stdout.split("\n")[0].removeprefix("QEMU emulator version ")
+    return result
