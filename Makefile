@@ -5,7 +5,8 @@
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
-#                          another experiment, or your own file: docs/experiments.md
+#                          another experiment, or your own file: docs/experiments.md;
+#                          on the native kernel, or KERNEL=6.1, 6.12, 7.2
 # make figures [QUICK=1] [SEED=N] [ONLY=run2c,sift]
 #                          all figures and tables of the papers: docs/results.md
 # make bench               what a packet costs in our kinds and in others
@@ -23,8 +24,9 @@
 # Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
-# For one virtual machine, and for one each
+# For one virtual machine, for experiments, and for one each
 one	= $(or $(firstword $(KERNEL)),6.1)
+lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
 tested	= $(or $(KERNEL),$(each) debug)
 
@@ -87,12 +89,12 @@ demo: setup
 	$(PYTHON) -m lab demo --kernel $(one) $(if $(SEED),--seed $(SEED))
 
 experiment: setup
-	$(PYTHON) -m lab experiment $(NAME) --kernel $(one) \
+	$(PYTHON) -m lab experiment $(NAME) --kernel $(lab) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) \
 		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
 figures: setup
-	$(PYTHON) -m lab figures --kernel $(one) $(if $(SEED),--seed $(SEED)) \
+	$(PYTHON) -m lab figures --kernel $(lab) $(if $(SEED),--seed $(SEED)) \
 		$(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(LIST),--list) $(if $(PAGE),--page)
 

@@ -6,7 +6,8 @@ import sys
 
 from . import initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
-from .qemu import FAILED, Guest
+from .guest import FAILED, Guest
+from .machine import MODES
 from .root import SUITES, VMError, make_root
 
 
@@ -31,7 +32,7 @@ def _arguments() -> argparse.Namespace:
         if name == "chroot":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command ...")
         if name == "run":
-            command.add_argument("--mode", choices=("functional", "virtual"), default="functional")
+            command.add_argument("--mode", choices=MODES, default="functional")
             command.add_argument("--seed", type=int, default=1)
             command.add_argument(
                 "--name", default="run", help="results go to build/KERNEL/runs/NAME"

@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .debug import make_debug_kernel
+from .kernels import OWN, make_kernel
 from .root import (
-    DEBUG,
+    OWN_ROOT,
     SUITES,
     VMError,
     in_namespace,
@@ -26,7 +26,7 @@ from .root import (
 )
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-KERNELS = (*SUITES, "debug")
+KERNELS = (*SUITES, *OWN)
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
 
 _MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
@@ -34,7 +34,7 @@ _MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" ||
 
 @dataclass(frozen=True)
 class Built:
-    kernel: str  # the generation, as "6.1"
+    kernel: str  # of KERNELS
     version: str  # the kernel's full version
     root: Path
     home: Path  # build/<kernel> in the checkout
@@ -49,6 +49,11 @@ class Built:
     def lower(self) -> list[Path]:
         """What all of that lies on, the topmost first."""
         return [self.layer, self.root] if self.layer else [self.root]
+
+    @property
+    def arch(self) -> str:
+        """As make knows it."""
+        return OWN[self.kernel].arch if self.kernel in OWN else "x86"
 
     @property
     def vmlinuz(self) -> Path:
@@ -108,11 +113,16 @@ def _overlay(lower: list[Path], home: Path, names: list[str], command: list[str]
 def _base(kernel: str) -> Built:
     """What to build the tree for and on."""
     home = CHECKOUT / "build" / kernel
-    root = make_root(DEBUG if kernel == "debug" else kernel)
-    if kernel != "debug":
+    root = make_root(OWN_ROOT if kernel in OWN else kernel)
+    if kernel not in OWN:
         return Built(kernel, kernel_version(root), root, home)
-    layer = make_debug_kernel(root)
+    layer = make_kernel(kernel, root)
     return Built(kernel, kernel_version(layer), root, home, layer)
+
+
+def make_arguments(built: Built) -> list[str]:
+    """What make is to know of the kernel to build for."""
+    return [f"KDIR=/lib/modules/{built.version}/build", f"ARCH={built.arch}"]
 
 
 def prepare(kernel: str) -> Built:
@@ -126,7 +136,7 @@ def prepare(kernel: str) -> Built:
             return built
         print(f"building for {built.version} ...", file=sys.stderr)
         stamp.unlink(missing_ok=True)
-        make = ["sh", "-c", _MAKE, "make", f"KDIR=/lib/modules/{built.version}/build"]
+        make = ["sh", "-c", _MAKE, "make", *make_arguments(built)]
         command = _overlay(built.lower, built.home, names, make)
         logged("the build", command, built.home / "build.log")
         if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
@@ -139,9 +149,9 @@ def chroot(kernel: str, command: list[str]) -> int:
     """Run a command in the root, in a fresh copy of the checkout; `KDIR` is set for make."""
     built = _base(kernel)
     home = built.home / "chroot"
-    kdir = f"KDIR=/lib/modules/{built.version}/build"
+    given = ["env", *make_arguments(built)]
     with locked(home.with_name("chroot.lock")):
-        return in_namespace(_overlay(built.lower, home, sources(), ["env", kdir, *command]))
+        return in_namespace(_overlay(built.lower, home, sources(), [*given, *command]))
 
 
 def versions(built: Built) -> dict[str, str]:
@@ -151,6 +161,8 @@ def versions(built: Built) -> dict[str, str]:
     names = [image, "iproute2", "libc6"]
     names += [name for name in installed if re.fullmatch(r"gcc-\d+", name)]
     result = {name: installed[name]["Version"] for name in names}
+    if built.arch == "um":
+        return result
     shown = subprocess.run(
         [need("qemu-system-x86_64"), "--version"], capture_output=True, text=True
     )

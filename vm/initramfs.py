@@ -43,6 +43,9 @@ _PRUNED = """
     usr/lib/python3*/ensurepip usr/lib/python3*/lib2to3 usr/lib/python3*/pydoc_data usr/lib/udev
     usr/share/doc usr/share/info usr/share/locale usr/share/man usr/share/perl* usr/share/zoneinfo
 """.split()
+# What kernels of an architecture have of ours: native.patch
+_PATCHED_IN: dict[str, set[str]] = {"x86": set(), "um": {"run2c_isn"}}
+_GUEST = "lab/guest"  # what is for the guests of experiments
 _KERNEL_PARTS = (
     r"kernel/(?:(?:net|crypto|lib|arch/.*/crypto|drivers/net/netdevsim)/.*|drivers/net/[^/]*)"
 )
@@ -178,8 +181,8 @@ def _modules_dir(built: Built) -> Path:
 
 
 def load_list(built: Built, modules: list[str] | None) -> list[str]:
-    """Files below /lib/modules/VERSION to load, in order: those named (None: the default ones
-    that exist) and all our own, each after what it needs."""
+    """Files below /lib/modules/VERSION to load, in order, each after what it needs: those named, or
+    if none are the default ones that exist and all our own."""
     dependencies = module_dependencies(_modules_dir(built))
     by_name = {module_name(path): path for path in dependencies}
     builtin = (built.modules / "modules.builtin").read_text()
@@ -187,11 +190,11 @@ def load_list(built: Built, modules: list[str] | None) -> list[str]:
     order: dict[str, None] = {}
     for name in DEFAULT_MODULES if modules is None else modules:
         path = by_name.get(name.replace("-", "_"))
-        if path:
+        if path and name not in _PATCHED_IN[built.arch]:
             order.update(dict.fromkeys(closure(dependencies, path)))
-        elif modules is not None and name.replace("-", "_") not in have:
+        elif modules is not None and name.replace("-", "_") not in have | _PATCHED_IN[built.arch]:
             raise VMError(f"kernel {built.version} has no module {name}")
-    for path in sorted(dependencies):
+    for path in sorted(dependencies) if modules is None else ():
         if path.startswith("updates/") and module_name(path).startswith("sch_"):
             order.update(dict.fromkeys(closure(dependencies, path)))
     return list(order)
@@ -268,10 +271,13 @@ def _virtual(built: Built, loaded: list[str]) -> Tree:
         for pattern in ("usr/lib/tc", "usr/lib/*/tc", "usr/share/iproute2", "etc/iproute2"):
             for where in top.glob(pattern):
                 prefix = where.relative_to(top)
-                # Of tc's plugins only ours: the stock ones want libraries of their own.
-                unwanted = ".so" if top == root else "/"
-                for name, node in scan(where, lambda n, end=unwanted: n.endswith(end)).items():
+                for name, node in scan(where, lambda n: n.endswith(".so")).items():
                     tree[f"{prefix}/{name}"] = node
+    # Of tc's plugins only ours: the stock ones want libraries of their own.
+    kinds = {module_name(module).removeprefix("sch_") for module in loaded}
+    for path in upper.glob("usr/lib*/**/tc/q_*.so"):
+        if path.stem.removeprefix("q_") in kinds:
+            tree[str(path.relative_to(upper))] = node_of(path)
     for module in loaded:
         tree[f"usr/lib/modules/{built.version}/{_unpacked_name(module)}"] = _unpacked(built, module)
     return tree
@@ -309,6 +315,18 @@ def _tests(built: Built, wanted: Callable[[str], bool]) -> Iterator[tuple[str, N
                 yield f"{INSIDE}/{path}", node
 
 
+def _lab(built: Built, needs: list[str] | None) -> Tree:
+    """Of what an experiment may use in its guest what this one needs."""
+    wanted = re.compile(rf"{re.escape(_GUEST)}/[^.]*(\.sh|\.ko)?")
+    tree = dict(_tests(built, lambda name: bool(wanted.fullmatch(name))))
+    if needs is None:
+        return tree
+    names = [f"{INSIDE}/{_GUEST}/{name}" for name in needs]
+    if missing := [name for name in names if name not in tree]:
+        raise VMError(f"there is no {', '.join(missing)} for the guest")
+    return {name: tree[name] for name in names}
+
+
 def make(
     out: BinaryIO,
     built: Built,
@@ -316,6 +334,7 @@ def make(
     config: dict[str, str],
     args: list[str],
     modules: list[str] | None,
+    needs: list[str] | None,
     files: Tree,
 ) -> None:
     """Write the whole initramfs of one guest."""
@@ -323,8 +342,7 @@ def make(
     loaded = load_list(built, modules) if virtual or modules else []
     if virtual:
         tree = _virtual(built, loaded)
-        wanted = re.compile(r"lab/[^.]*(\.sh|\.ko)?")
-        tree.update(_tests(built, lambda name: bool(wanted.fullmatch(name))))
+        tree.update(_lab(built, needs))
     else:
         base = _base(built.root)
         with open(base, "rb") as archive:

@@ -26,6 +26,10 @@ def _store() -> Path:
     return cache_dir() / "results"
 
 
+def has(key: str) -> bool:
+    return (_store() / key).is_dir()
+
+
 def fetch(key: str, directory: Path) -> bool:
     """Copy what a run has given into its directory; False if there is none."""
     store = _store()

@@ -22,9 +22,9 @@ _PACKAGES = (
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
     " libnl-3-dev libnl-route-3-dev pkg-config sparse"
 ).split()
-# What the debug kernel is built with (debug.py), in the root of 7.2. All of the source is kept
-# there too, so that both kernels are of the same version even when the archive has moved on.
-DEBUG = "7.2"
+# What our own kernels are built with (kernels.py), in the root of 7.2. All of the source is kept
+# there too, so that all kernels of 7.2 are of the same version even when the archive has moved on.
+OWN_ROOT = "7.2"
 _BUILD_KERNEL = ["bc", "bison", "flex", "libelf-dev"]
 SOURCE_KEPT = "usr/src/linux-source.tar.xz"
 # No documentation and no initrd (the hook that makes one is left out): nobody reads or boots them.
@@ -139,12 +139,12 @@ def make_root(kernel: str) -> Path:
     if kernel not in SUITES:
         raise VMError(f"no kernel {kernel!r}: choose one of {', '.join(SUITES)}")
     suite = SUITES[kernel]
-    debug = kernel == DEBUG
-    included = ",".join(_PACKAGES + (_BUILD_KERNEL if debug else []))
+    own = kernel == OWN_ROOT
+    included = ",".join(_PACKAGES + (_BUILD_KERNEL if own else []))
     command = ["mmdebstrap", "--variant=minbase", "--include=" + included]
     command += [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
     command += _EXTRA.get(suite, [])
-    keep = f"mv source/usr/src/linux-source-*.tar.xz /{SOURCE_KEPT}\n" if debug else ""
+    keep = f"mv source/usr/src/linux-source-*.tar.xz /{SOURCE_KEPT}\n" if own else ""
     get_source = shlex.quote(_GET_SOURCE.format(kernel=kernel, keep=keep))
     command += [f'--customize-hook=chroot "$1" sh -c {get_source}']
     mirror = os.environ.get("SHORTFIRST_MIRROR")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .build import CHECKOUT, prepare
-from .qemu import Guest
+from .guest import Guest
 from .root import VMError
 
 HOST_TESTS = ["vm", "selftests/host", "lab"]

@@ -18,6 +18,7 @@
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include "util.h"
 
 #define MAX_FLOWS	64
@@ -33,7 +34,7 @@ static double num[NUMBERS] = {
 
 static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1" };
 
-static struct pollfd ends[2 * MAX_FLOWS];	/* receivers, then senders */
+static struct pollfd ends[2 * MAX_FLOWS + 1];	/* receivers, senders, the timer */
 static long long *received, *sent;		/* [interval][flow], bytes */
 static long long sent_before[MAX_FLOWS];
 static char buf[65536];
@@ -103,33 +104,51 @@ static void transfer(int flows, long long *sum)
 	}
 }
 
+/* Arm the timer for what comes next: the end of an interval, or the next flow */
+static void wait_until(int timer, long long t)
+{
+	struct itimerspec its = { .it_value = { t / NSEC, t % NSEC } };
+
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &its, NULL))
+		err(1, "timerfd");
+}
+
+/*
+ * Of what comes between two times the timer alone tells: in user-mode Linux a look at the clock
+ * costs as much as a packet.
+ */
 static void run(int flows, int intervals)
 {
 	struct linger hard = { .l_onoff = 1 };
-	long long length = num[INTERVAL] * NSEC, end = length * intervals;
-	long long t0 = now(), next_progress = PROGRESS, t;
+	long long length = num[INTERVAL] * NSEC, stagger = num[STAGGER] * NSEC;
+	long long t0 = now(), next_progress = PROGRESS, t = 0, next;
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	int begun = 0, interval = 0;
 
-	while ((t = now() - t0) < end) {
-		long long left = (t / length + 1) * length - t;
-		struct timespec wait = { left / NSEC, left % NSEC };
-
-		for (; interval < t / length; interval++)
+	ends[2 * flows] = (struct pollfd){ .fd = timer, .events = POLLIN };
+	for (;;) {
+		for (; interval < intervals && t >= (interval + 1) * length; interval++)
 			count_sent(flows, sent + interval * flows);
-		for (; begun < flows && t >= begun * num[STAGGER] * NSEC; begun++)
+		if (interval == intervals)
+			break;
+		for (; begun < flows && t >= begun * stagger; begun++)
 			ends[flows + begun].events = POLLOUT;
 		if (t >= next_progress) {
-			printf("progress %lld %lld active %d\n", t / NSEC, end / NSEC, begun);
+			printf("progress %lld %lld active %d\n", t / NSEC,
+			       length * intervals / NSEC, begun);
 			next_progress += PROGRESS;
 		}
-		if (ppoll(ends, 2 * flows, &wait, NULL) < 0 && errno != EINTR)
-			err(1, "ppoll");
+		next = (interval + 1) * length;
+		if (begun < flows && begun * stagger < next)
+			next = begun * stagger;
+		wait_until(timer, t0 + next);
+		do {
+			if (poll(ends, 2 * flows + 1, -1) < 0 && errno != EINTR)
+				err(1, "poll");
+			transfer(flows, received + interval * flows);
+		} while (!ends[2 * flows].revents);
 		t = now() - t0;
-		if (t < end)
-			transfer(flows, received + t / length * flows);
 	}
-	for (; interval < intervals; interval++)
-		count_sent(flows, sent + interval * flows);
 	/* Nothing may go on behind the back of those who measure after us */
 	for (int i = 0; i < 2 * flows; i++) {
 		setsockopt(ends[i].fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));

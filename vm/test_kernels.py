@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-from vm.debug import missing
+from vm.kernels import missing
 
 WANTED = """\
 # a comment, with CONFIG_NET=y

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from vm.qemu import FAILED, Guest, Result
+from vm.guest import FAILED, Guest, Result
 
 GOOD = Result(0, "", Path(), Path(), 1)
 DEAD = Result(FAILED, "kernel trouble: [    5.124794] Oops: int3: 0000 [#1]", Path(), Path(), 1)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernels of our own, by NAME.config: each is built once from the source in the root of 7.2, by the
+compiler there, and kept in the cache.
+
+    debug   looks for bugs, in QEMU
+    native  user-mode Linux, a program of the machine it runs on, whose time can be virtual
+"""
+
+import hashlib
+import re
+import shutil
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .root import (
+    SOURCE_KEPT,
+    VMError,
+    cache_dir,
+    kernel_version,
+    locked,
+    logged,
+    on_overlay,
+    packages,
+)
+
+_HERE = Path(__file__).parent
+_OBJECT = re.compile(rb"^  (?:AS|CC|HOSTCC) ", re.MULTILINE)
+_REPORT = 60  # seconds between two lines about how far it is
+
+_UNPACK = """set -e
+[ ! -e /{tree}.unpacked ] || exit 0
+rm -rf /{tree}
+mkdir /{tree}
+tar -C /{tree} --strip-components=1 -xJf /{source}
+cd /{tree}
+[ ! -e ../{name}.patch ] || patch -p1 -s <../{name}.patch
+touch /{tree}.unpacked
+"""
+_CONFIGURE = "cd /{tree} && KCONFIG_ALLCONFIG=../{name}.config make -s ARCH={arch} allnoconfig"
+# What an interrupted make has left in /tmp would keep the next from running jobs side by side.
+# Who built it when is mixed into the kernel's random numbers.
+_MAKE = """rm -f /tmp/GMfifo*
+cd /{tree} && nice make -j"$(nproc)" ARCH={arch} KBUILD_BUILD_TIMESTAMP=2026-01-01 \\
+	KBUILD_BUILD_USER=shortfirst KBUILD_BUILD_HOST=shortfirst {goals}
+"""
+# Also makes the lists of what is built in. Of the tree remains what modules are built with.
+_INSTALL = """set -e
+cd /{tree}
+make -s ARCH={arch} modules_install
+rm /{tree}.unpacked
+mkdir -p /boot
+{strip}
+cp {image} "/boot/vmlinuz-$(make -s ARCH={arch} kernelrelease)"
+mkdir kept
+mv .config Kbuild Makefile Module.symvers include scripts kept
+mkdir kept/arch kept/tools
+mv arch/Kconfig {arches} kept/arch
+mv tools/objtool tools/include kept/tools
+cd ..
+mv linux-{name}/kept kept
+rm -rf linux-{name}
+mv kept linux-{name}
+find linux-{name}/arch -name '*.[coSa]' -delete
+"""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one of them is built; beside this file are NAME.config and maybe NAME.patch."""
+
+    name: str
+    arch: str
+    goals: str
+    image: str  # in the tree, when it is built
+    arches: str  # what modules need of the tree's arch/
+    objects: int  # that there are, or so
+    minutes: int  # that it takes, or so
+    strip: str = ""
+
+    @property
+    def tree(self) -> str:
+        return f"usr/src/linux-{self.name}"
+
+    @property
+    def files(self) -> list[Path]:
+        named = [_HERE / f"{self.name}.config", _HERE / f"{self.name}.patch"]
+        return [path for path in named if path.exists()]
+
+    def script(self, text: str) -> str:
+        return text.format(source=SOURCE_KEPT, tree=self.tree, **vars(self))
+
+    @property
+    def steps(self) -> list[str]:
+        return [self.script(text) for text in (_UNPACK, _CONFIGURE, _MAKE, _INSTALL)]
+
+
+OWN = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1100, minutes=10
+        ),
+        Recipe(
+            "native",
+            "um",
+            "linux modules",
+            "linux",
+            "arch/um arch/x86",
+            800,
+            minutes=5,
+            strip="strip linux",
+        ),
+    )
+}
+
+
+def missing(wanted: str, config: str) -> list[str]:
+    """The options of a fragment that a configuration does not have: what they need is not there."""
+    have = set(config.splitlines())
+    return [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in have]
+
+
+def make_kernel(name: str, root: Path) -> Path:
+    """What lies on `root` to have this kernel there; builds it if it is not in the cache."""
+    recipe = OWN[name]
+    compilers = [f"{n} {p['Version']}" for n, p in packages(root).items() if n.startswith("gcc-")]
+    known = [kernel_version(root), *compilers, *(path.read_text() for path in recipe.files)]
+    digest = hashlib.sha256("\0".join([*known, *recipe.steps]).encode()).hexdigest()[:12]
+    home = cache_dir() / "kernels" / f"{name}-{digest}"
+    layer = home / "layer"
+    if layer.is_dir():
+        return layer
+    with locked(home.with_suffix(".lock")):
+        if not layer.is_dir():
+            what = f"building the {name} kernel (some {recipe.minutes} minutes, once) ..."
+            print(what, file=sys.stderr)
+            _build(recipe, root, home)
+            (home / "upper").rename(layer)
+            shutil.rmtree(home / "work")
+    return layer
+
+
+def _build(recipe: Recipe, root: Path, home: Path) -> None:
+    """In home/upper; goes on where it was interrupted."""
+    log = home.with_suffix(".log")
+
+    def step(script: str) -> None:
+        command = on_overlay([root], home, ["sh", "-c", script])
+        logged(f"building the {recipe.name} kernel", command, log)
+
+    unpack, configure, make, install = recipe.steps
+    sources = home / "upper" / Path(recipe.tree).parent
+    sources.mkdir(parents=True, exist_ok=True)
+    for path in recipe.files:
+        shutil.copy(path, sources)
+    step(unpack)
+    step(configure)
+    config = home / "upper" / recipe.tree / ".config"
+    if lost := missing(recipe.files[0].read_text(), config.read_text()):
+        raise VMError(f"the {recipe.name} kernel cannot have {', '.join(lost)}")
+    done = threading.Event()
+    threading.Thread(target=_report, args=(recipe, log, done), daemon=True).start()
+    try:
+        step(make)
+    finally:
+        done.set()
+    step(install)
+
+
+def _report(recipe: Recipe, log: Path, done: threading.Event) -> None:
+    began = time.monotonic()
+    while not done.wait(_REPORT):
+        built, minutes = len(_OBJECT.findall(log.read_bytes())), (time.monotonic() - began) / 60
+        text = f"{recipe.name} kernel: {built} of about {recipe.objects} objects"
+        print(f"{text} after {minutes:.0f} min", file=sys.stderr, flush=True)

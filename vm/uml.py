@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest in user-mode Linux: a program of this machine, as fast as any other.
+
+In virtual time a processor takes none: computing is free, a look at the clock costs 256 ns, and
+when all sleep the clock is at once where the first of them wakes. A loop without system calls
+would never end, so somebody outside has to keep an eye on the clock (guest.py does).
+"""
+
+import contextlib
+import fcntl
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from .build import Built
+from .machine import FUNCTIONAL, Machine
+from .root import cache_dir
+
+# 2026-01-01, in ns
+_START = 1767225600 * 10**9
+_KERNEL = (
+    "mem=1G initrd=initramfs rdinit=/init uml_dir=. umid=uml noreboot con=null ssl=null"
+    " ssl1=null,fd:3 quiet loglevel=5 printk.time=1 panic=-1 oops=panic seccomp=on"
+)
+_VIRTUAL = f"time-travel=inf-cpu time-travel-start={_START}"
+
+
+def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool) -> Machine:
+    """Of a guest whose initramfs is in `directory`, where it will run."""
+    words = [*_KERNEL.split(), "con0=fd:0,fd:1" if terminal else "con0=null,fd:1"]
+    # The temporary file is the guest's memory.
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": "/dev/shm"}
+    if mode != FUNCTIONAL:
+        words += _VIRTUAL.split()
+        environment["SF_SEED"] = str(seed)
+    console = "" if terminal else " >console.log"
+    # Should this program be killed, its guests go too. The shell gives it its files.
+    start = f'exec 3>data; exec setpriv --pdeathsig KILL -- "$@"{console}'
+    command = ["sh", "-c", start, "uml", str(built.vmlinuz), *words]
+    return Machine(command, [built.vmlinuz, directory / "initramfs"], environment)
+
+
+def _take(stack: contextlib.ExitStack, where: Path, processors: list[int]) -> int:
+    """The first of them that nobody has, as long as `stack` is open; any if there is none."""
+    for number in processors:
+        lock = stack.enter_context(open(where / str(number), "w"))
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return number
+    return random.choice(processors)
+
+
+@contextlib.contextmanager
+def processor() -> Iterator[int]:
+    """A processor for one guest, alone there if there are enough: one that may move between
+    processors takes five times as long."""
+    where = cache_dir() / "processors"
+    where.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        yield _take(stack, where, sorted(os.sched_getaffinity(0)))
