@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an experiment's file wants of its numbers, and whether they are so."""
+
+import math
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from lab.measure.numbers import AT, Means, Rows, means
+from lab.run.experiment import Bound, Experiment
+
+
+class Verdict(NamedTuple):
+    what: str
+    met: bool
+
+
+def ratio(value: float, other: float) -> float:
+    """Two that are 0 are as much as each other."""
+    return value / other if other else math.inf if value else 1.0
+
+
+def is_met(bound: Bound, value: float, part: float) -> bool:
+    """`part` is the value as a part of the other's, or the value."""
+    if bound.at_least is not None and part < bound.at_least:
+        return bound.enough is not None and value >= bound.enough
+    if bound.at_most is not None and part > bound.at_most:
+        return bound.enough is not None and value <= bound.enough
+    return True
+
+
+def verdict(bound: Bound, found: Means, case: str, qdisc: str, metric: str) -> Verdict | None:
+    """None if it cannot be told: what it is a part of has not run, or there is none of it."""
+    value, part, than = found[case][qdisc][metric], found[case][qdisc][metric], ""
+    if bound.of:
+        other = {"case": case, "qdisc": qdisc, "metric": metric} | bound.of
+        part = ratio(
+            value,
+            found.get(other["case"], {}).get(other["qdisc"], {}).get(other["metric"], math.nan),
+        )
+        than = " of " + ", ".join(other[key] for key in bound.of) + "'s"
+    if math.isnan(part):
+        return None
+    limits = [
+        f"{word} {limit:g}{than}"
+        for word, limit in (("at least", bound.at_least), ("at most", bound.at_most))
+        if limit is not None
+    ]
+    if bound.enough is not None:
+        limits.append(f"or {bound.enough:g}")
+    what = f"{case}, {qdisc}: {metric} {', '.join(limits)} ({part:.4g})"
+    return Verdict(what, is_met(bound, value, part))
+
+
+def verdicts(experiment: Experiment, rows: Rows) -> Iterator[Verdict]:
+    """Of all that has run. A metric that none of a bound's runs has is not met."""
+    found = means(rows)
+    for bound in experiment.bounds:
+        runs = [(case, q) for case, of in found.items() for q in of if bound.is_of(case, q)]
+        named = [
+            (case, qdisc, metric)
+            for case, qdisc in runs
+            for metric in found[case][qdisc]
+            if AT not in metric and fnmatchcase(metric, bound.metric)
+        ]
+        if runs and not named:
+            yield Verdict(f"{bound.metric} is not measured", False)
+        for case, qdisc, metric in named:
+            one = verdict(bound, found, case, qdisc, metric)
+            if one:
+                yield one
