@@ -3,11 +3,11 @@
 
 import math
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from lab.measure.numbers import AT, Means, Rows, means
+from lab.measure.numbers import Means, Rows, means
 from lab.run.experiment import Bound, Experiment
+from lab.run.keys import Settings
 
 
 class Verdict(NamedTuple):
@@ -31,13 +31,12 @@ def is_met(bound: Bound, value: float, part: float) -> bool:
 
 def verdict(bound: Bound, found: Means, case: str, qdisc: str, metric: str) -> Verdict | None:
     """None if it cannot be told: what it is a part of has not run, or there is none of it."""
-    value, part, than = found[case][qdisc][metric], found[case][qdisc][metric], ""
+    value = part = found[case][qdisc][metric]
+    than = ""
     if bound.of:
         other = {"case": case, "qdisc": qdisc, "metric": metric} | bound.of
-        part = ratio(
-            value,
-            found.get(other["case"], {}).get(other["qdisc"], {}).get(other["metric"], math.nan),
-        )
+        whole = found.get(other["case"], {}).get(other["qdisc"], {})
+        part = ratio(value, whole.get(other["metric"], math.nan))
         than = " of " + ", ".join(other[key] for key in bound.of) + "'s"
     if math.isnan(part):
         return None
@@ -53,15 +52,15 @@ def verdict(bound: Bound, found: Means, case: str, qdisc: str, metric: str) -> V
 
 
 def verdicts(experiment: Experiment, rows: Rows) -> Iterator[Verdict]:
-    """Of all that has run. A metric that none of a bound's runs has is not met."""
+    """Of all that has run, and of each group of senders. What no run has measured is not met."""
     found = means(rows)
     for bound in experiment.bounds:
         runs = [(case, q) for case, of in found.items() for q in of if bound.is_of(case, q)]
         named = [
             (case, qdisc, metric)
             for case, qdisc in runs
-            for metric in found[case][qdisc]
-            if AT not in metric and fnmatchcase(metric, bound.metric)
+            for metric in metrics_of(bound, experiment.cases[case])
+            if metric in found[case][qdisc]
         ]
         if runs and not named:
             yield Verdict(f"{bound.metric} is not measured", False)
@@ -69,3 +68,8 @@ def verdicts(experiment: Experiment, rows: Rows) -> Iterator[Verdict]:
             one = verdict(bound, found, case, qdisc, metric)
             if one:
                 yield one
+
+
+def metrics_of(bound: Bound, settings: Settings) -> list[str]:
+    groups = settings["network"].get("groups", {})
+    return [bound.metric, *(f"{group} {bound.metric}" for group in groups)]

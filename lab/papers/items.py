@@ -345,12 +345,7 @@ def run2c_items() -> Iterator[Item]:
         "run2c",
         (
             Row("variance, droptail / run2c", variance, 3),
-            Row(
-                "run: most - least, % of the mean",
-                run2c("s1-d2", "run", "bulk apart %"),
-                0,
-                scale=10,
-            ),
+            Row("run: most - least, % of the mean", apart, 0, scale=10),
             *(
                 Row(
                     f"kbit/s, {name} / droptail",

@@ -28,10 +28,10 @@ SECTIONS = ("papers", "comparisons")  # of the page
 
 @dataclass(frozen=True)
 class Bound:
-    """What a metric may be, of itself or as a part of another; names may have a * for any text."""
+    """What a metric may be, of itself or as a part of another."""
 
     metric: str
-    case: list[str]
+    case: list[str]  # with a * for any text, and so is the qdisc
     qdisc: list[str]
     of: dict[str, str]  # the other's metric, case and qdisc, where they are not the same
     at_least: float | None

@@ -165,7 +165,7 @@ FILE = {
     "include": several(choice(*LISTS), len(LISTS)),
     "bounds": Tables(
         {
-            "metric": _PATTERN,
+            "metric": text(r"\S.*", "its name"),
             "case": PATTERNS,
             "qdisc": PATTERNS,
             "of": {name: text(r"\S.*", "a name") for name in ("metric", "case", "qdisc")},
