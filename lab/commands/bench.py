@@ -18,6 +18,7 @@ from pathlib import Path
 
 from lab.measure.reading import DataError, format_rows
 from lab.run.guests import LAB, Job, run_all
+from lab.run.job import modules_of_kind
 from vm import prepare, versions
 
 # By name: for the steady cases, where nothing is dropped, and what is full with 100 packets.
@@ -51,6 +52,7 @@ MEMORY = {name: words[0].split()[0] for name, words in QDISCS.items()} | {
     "run2c": "run2c no_learn",
     "run2c-order": "run2c order no_learn",
 }
+NEEDS = ["bench.sh", "modules/qdisc_bench.ko"]
 COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
 GOALS = {"run2c": 0.3, "run2c-learn": 0.6, "run2c-order": 0.6}
@@ -228,10 +230,11 @@ def measure(
         steady, full = QDISCS[name]
         specs = [f"{c.name}|{full if c.overload else steady}|{c.words}" for c in cases]
         weight = 4.0 if name == "cake" else 1.0
-        jobs.append(Job(name, "bench.sh", [MEMORY[name], *specs], weight))
+        modules = ["dummy", *modules_of_kind(MEMORY[name])]
+        jobs.append(Job(name, NEEDS[0], [MEMORY[name], *specs], modules, NEEDS, weight))
     jobs.sort(key=lambda job: -job.weight)
     print(f"bench, kernel {built.version}", flush=True)
-    run_all(built, jobs, max(slots, 1), 1, "bench")
+    run_all(built, jobs, slots, "bench")
 
     where = LAB.parent / "build/bench"
     shutil.rmtree(where, ignore_errors=True)

@@ -11,39 +11,23 @@ again.
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab.commands import experiment
-from lab.measure.numbers import Rows, measure
+from lab.commands.experiment import check, told
+from lab.measure.bounds import Verdict, verdicts
+from lab.measure.numbers import Rows
 from lab.measure.reading import DataError, format_rows
-from lab.page.write import FILES, Page, store, write
+from lab.measure.runs import measure
+from lab.page.write import Page, store, write
 from lab.papers import theory
 from lab.papers.items import THEORY
-from lab.papers.sqf_tables import Setting
-from lab.run.experiment import EXPERIMENTS, read
+from lab.run.experiment import Experiment, on_page
 from lab.run.guests import BOOT, LAB, Job, run_all
+from lab.run.keys import SHORT
 from vm import Built, prepare
 
 RESULTS = LAB.parent / "docs/results"
-# Of each table one run where the experiment makes three, and its caption's round trips once
-MODULES = experiment.MODULES | {
-    name: replace(table, seeds=1)
-    for name, table in experiment.MODULES.items()
-    if name.startswith("sqf-table")
-}
-MODULES["sqf-table3"] = replace(
-    MODULES["sqf-table3"],
-    settings=MODULES["sqf-table3"].settings | {"caption": Setting((20, 50), tcp=("ns2",))},
-)
-# Of all that is measured in short: the cases, and what each stands for
-QUICK: dict[str, dict[str, str]] = {
-    "run2c": {"quick": "s1-d1"},
-    "sift": {"quick 0.9": "tail 0.9"},
-    "sqf-figures": {"two": "two"},
-    "quick": {"base": "base"},
-}
 # How long a run takes for each Mbit that the bottleneck sends, until this machine has told
 SECONDS_PER_MBIT = 0.04
 RATE = LAB.parent / "build/figures/seconds-per-mbit"
@@ -51,40 +35,37 @@ RATE = LAB.parent / "build/figures/seconds-per-mbit"
 
 @dataclass
 class Part:
-    """An experiment, or some of it: its jobs by name, and the numbers of what they have written."""
+    """An experiment, or its short form: its jobs, by the name that it has for each."""
 
-    name: str
+    experiment: Experiment
     jobs: dict[str, Job]
-    rows: Callable[[dict[str, str]], Rows]
 
+    @property
+    def name(self) -> str:
+        return self.experiment.name
 
-def part_of(name: str, seed: int | None, quick: bool) -> Part:
-    stands = QUICK.get(name, {}) if quick else {}
-    if name in MODULES:
-        module, number = MODULES[name], seed or 1
-        cases = [case.split()[0] for case in stands]
-        cases = cases or [case for case in module.CASES if case != "quick"]
-        jobs = module.jobs(module.QDISCS, cases, number)
-        for job in jobs:
-            job.seed = number if job.seed is None else job.seed
+    def rows(self, data: dict[str, str]) -> Rows:
+        return measure(self.experiment, data)
 
-        def rows(data: dict[str, str]) -> Rows:
-            found = module.numbers(data, module.QDISCS, cases, number)
-            return {(stands.get(c, c), qdisc, s): v for (c, qdisc, s), v in found.items()}
-
-        return Part(name, {job.name: job for job in jobs}, rows)
-    file = read(EXPERIMENTS / f"{name}.toml")
-    if seed is not None:
-        file = file.only(seeds=[seed])
-    return Part(name, {job.name: job for job in file.jobs}, lambda data: measure(file, data))
+    def for_page(self, rows: Rows) -> Rows:
+        """The short case is there what it stands for."""
+        of = self.experiment.short_of
+        return {(of if c == SHORT and of else c, q, seed): v for (c, q, seed), v in rows.items()}
 
 
 def parts(seed: int | None = None, quick: bool = False, only: str | None = None) -> list[Part]:
-    names = list(QUICK) if quick else [*MODULES, "las-rai2004", *FILES]
+    every = [each for each in on_page() if each.short_of or not quick]
+    names = [each.name for each in every]
     chosen = only.split(",") if only else names
     if not set(chosen) <= set(names):
         raise DataError(f"the experiments are {', '.join(names)}")
-    return [part_of(name, seed, quick) for name in names if name in chosen]
+    result = []
+    for each in every:
+        if each.name in chosen:
+            experiment = each.short if quick else each
+            experiment = experiment if seed is None else experiment.only(seeds=[seed])
+            result.append(Part(experiment, {job.name: job for job in experiment.jobs}))
+    return result
 
 
 def once(every: list[Part]) -> list[tuple[Part, list[Job]]]:
@@ -94,12 +75,11 @@ def once(every: list[Part]) -> list[tuple[Part, list[Job]]]:
     for part in every:
         mine = []
         for name, job in part.jobs.items():
-            key = (job.script, *job.args, *(job.modules or ["-"]), job.seed)
-            if key not in known:
+            if job.key not in known:
                 # The experiment goes on to know its own by their names
-                known[key] = replace(job, name=f"{part.name}-{name}")
-                mine.append(known[key])
-            part.jobs[name] = known[key]
+                known[job.key] = replace(job, name=f"{part.name}-{name}")
+                mine.append(known[job.key])
+            part.jobs[name] = known[job.key]
         result.append((part, sorted(mine, key=lambda job: -job.weight)))
     return result
 
@@ -132,31 +112,32 @@ def forecast(runs: list[tuple[Part, list[Job]]], slots: int) -> str:
     return format_rows(lines) + f"{slots} at once: {total / 60 / slots:.1f} h if none is known\n"
 
 
-def run(part: Part, jobs: list[Job], built: Built, slots: int, seed: int) -> Rows:
-    """What the part's jobs give: these are run, others have been."""
-    experiment.check_jobs(jobs, built)
+def run(part: Part, jobs: list[Job], built: Built, slots: int) -> tuple[Rows, list[Verdict]]:
+    """What the part's jobs give: these are run, others have been. And what it is to be."""
     print(f"{part.name}: {len(jobs)} runs, about {minutes(jobs):.0f} core minutes", flush=True)
     try:
-        run_all(built, jobs, slots, seed, "figures")
+        run_all(built, jobs, slots, "figures")
     finally:
         note_rate(jobs)
-    return part.rows(
+    rows = part.rows(
         {
             name: job.result.data_path.read_text(errors="replace")
             for name, job in part.jobs.items()
             if job.result
         }
     )
+    return part.for_page(rows), list(verdicts(part.experiment, rows))
 
 
-def tell(page: Page, where: Path, some: bool) -> int:
-    """The exit status: 1 if something is missing or not explained, but for some of it."""
+def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
+    """The exit status: 1 if a bound is not met; or, but for some, what is missing or unsaid."""
     for what in page.missing:
         print(f"missing: {what}", file=sys.stderr)
     for what in page.unsaid:
         print(f"not explained: {what}", file=sys.stderr)
+    print(told(unmet), end="", file=sys.stderr)
     print(f"page: {where.with_suffix('.md')}")
-    return 1 if (page.missing or page.unsaid) and not some else 0
+    return 1 if unmet or (page.missing or page.unsaid) and not some else 0
 
 
 def main() -> int:
@@ -183,8 +164,14 @@ def main() -> int:
         return 0
     if not options.page:
         store(where, THEORY, theory.numbers())
+    unmet: list[Verdict] = []
     if not (options.page or options.theory):
         built = prepare(options.kernel)
+        for part, _ in runs:
+            check(part.experiment, built)
         for part, jobs in runs:
-            store(where, part.name, run(part, jobs, built, slots, options.seed or 1))
-    return tell(write(where, set(QUICK) if quick else None), where, quick or bool(options.only))
+            rows, found = run(part, jobs, built, slots)
+            store(where, part.name, rows)
+            unmet += [one for one in found if not one.met]
+    short = {each.name for each in on_page() if each.short_of} if quick else None
+    return tell(write(where, short), unmet, where, quick or bool(options.only))

@@ -82,18 +82,43 @@ net_up() {
 	tc -n rtr qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
 }
 
-# access_links "RATE/RTT-IN-MS ...": before the bottleneck, a link of each sender's own, of
-# that rate and round trip. What is sent from port 5000 + N takes the N-th (access_link),
-# and what nobody has claimed shares the first band.
+# own_links: before the bottleneck, for each that gets one (own_link). What nobody has claimed
+# shares the first band.
+own_links() {
+	tc -n snd qdisc replace dev snd0 root handle 1: prio bands 16 \
+		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+}
+
+# own_link N NETEM-OPTION...: the N-th, of 0 and more
+own_link() {
+	local band
+
+	band=$(printf %x $(($1 + 2)))
+	shift
+	tc -n snd qdisc add dev snd0 parent "1:$band" netem "$@"
+}
+
+# access_links "RATE/RTT-IN-MS ...": a link of each sender's own, of that rate and round trip.
+# What is sent from port 5000 + N takes the N-th.
 access_links() {
 	local n=0 place
 
-	tc -n snd qdisc replace dev snd0 root handle 1: prio bands 16 \
-		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	own_links
 	for place in $1; do
-		tc -n snd qdisc add dev snd0 parent "1:$(printf %x $((n + 2)))" netem \
-			rate "${place%/*}" delay "${place#*/}ms" limit 100000
+		own_link $n rate "${place%/*}" delay "${place#*/}ms" limit 100000
 		access_link $((5000 + n)) $n
+		n=$((n + 1))
+	done
+}
+
+# bulk_links "RTT-IN-MS ...": the delay of what is sent from port 7000 + N is the N-th
+bulk_links() {
+	local n=0 rtt
+
+	own_links
+	for rtt in $1; do
+		own_link $n delay "${rtt}ms" limit 1000000
+		access_link $((7000 + n)) $n
 		n=$((n + 1))
 	done
 }

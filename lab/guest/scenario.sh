@@ -14,24 +14,34 @@
 #   ECN            1: ask for it, both ends
 #   SOCKET_MEMORY  the most that a socket may have, bytes
 #   ISN            "FIRST-LAST": sender's ports with run2c_isn
-#   WATCH          1: tell which flows sift has sampled
 #   FLOWGEN, BULK  options of flowgen and bulk; without any they are not there
 #   CBR            flows of cbr
 #   AFTER          seconds until flowgen begins
+#   RTTS           "RTT-IN-MS ...": of each of bulk's flows, all of its round trip
+#   ACCESS         the rate of a link of bulk's own, half of RTT_MS long
+#   CLASSID        the qdisc's class for what comes from there
+#   SAMPLES        1: tell which flows sift has sampled
+#   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
+#   QUEUES         options of queues, which notes the queue of each flow
 #
 #   netns snd                    netns rtr (net.sh)
 #   snd0 <---------------------> rtr0   rtr1 <---> rcv
-#   with LINKS: prio, a netem for each sender
+#   with LINKS or RTTS: prio,     |
+#   a netem for each             rtr2
+#                                 |
+#   netns bulk, with ACCESS      |
+#   bulk0 <-----------------------
 #
-# What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, a line
-# "long SENDER-PORT RECEIVER-PORT" for each flow that was sampled, then a line of JSON from tc.
+# What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, the
+# queues, a line "lengths UPTIME JSON" for each time, a line "long SENDER-PORT RECEIVER-PORT" for
+# each flow that was sampled, then a line of JSON from tc.
 set -euf
 
 here=${0%/*}
 for word; do
 	export "${word?}"
 done
-# shellcheck source=/dev/null
+# shellcheck source=lab/guest/net.sh
 . "$here/net.sh"
 
 # generate PROGRAM OPTION...: only one of the programs says how far it is
@@ -39,7 +49,7 @@ generate() {
 	local name=$1
 
 	shift
-	set -- "$here/$name" --snd snd --rcv rcv "$@"
+	set -- "$here/$name" --rcv rcv "$@"
 	if [ "$name" = "$speaker" ]; then
 		"$@"
 		return
@@ -51,10 +61,35 @@ generate() {
 	grep -v ^progress "/run/$name.log" || :
 }
 
+# The way of bulk's flows from behind ACCESS
+access_up() {
+	ip netns add bulk
+	ip link add bulk0 address 02:00:00:00:03:01 netns bulk type veth \
+		peer name rtr2 address 02:00:00:00:03:02 netns rtr
+	link bulk bulk0 3 1 2
+	link rtr rtr2 3 2 1
+	ip -n bulk route add default via 10.0.3.2
+	tc -n bulk qdisc add dev bulk0 root netem delay "$((RTT_MS * 500))us" \
+		rate "$ACCESS" limit 100
+	[ -z "${CLASSID-}" ] || tc -n rtr filter add dev rtr1 parent 10: protocol ip u32 \
+		match ip src 10.0.3.1 classid "$CLASSID"
+}
+
+note_lengths() { # SECONDS TIMES
+	local up
+
+	for _ in $(seq "$2"); do
+		read -r up _ </proc/uptime
+		echo "lengths $up $(tc -n rtr -s -j qdisc show dev rtr1)"
+		sleep "$1"
+	done >/run/lengths
+}
+
 exec 3>/dev/ttyS1
 # Network namespaces begin with that of the first one
 [ -z "${CONGESTION-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONGESTION"
 net_up
+ends="snd rcv"
 if [ -n "${LINKS-}" ]; then
 	access_links "$LINKS"
 	if [ -n "${BULK-}" ]; then
@@ -64,23 +99,28 @@ if [ -n "${LINKS-}" ]; then
 		done
 	fi
 fi
-for ns in snd rcv; do
+[ -z "${RTTS-}" ] || bulk_links "$RTTS"
+bulk_from=snd
+bulk_address=10.0.1.1
+if [ -n "${ACCESS-}" ]; then
+	access_up
+	ends="$ends bulk"
+	bulk_from=bulk
+	bulk_address=10.0.3.1
+fi
+for ns in $ends; do
 	[ "${TCP-}" != ns2 ] || old_tcp "$ns"
 	[ -z "${ECN-}" ] || ip netns exec "$ns" sysctl -qw net.ipv4.tcp_ecn="$ECN"
 	[ -z "${SOCKET_MEMORY-}" ] || ip netns exec "$ns" sysctl -qw \
 		net.ipv4.tcp_rmem="4096 131072 $SOCKET_MEMORY" \
 		net.ipv4.tcp_wmem="4096 65536 $SOCKET_MEMORY"
+	# shellcheck disable=SC2046,SC2086 # options
+	[ -z "${ROUTE-}" ] || ip -n "$ns" route change \
+		$(ip -n "$ns" -4 route show default) $ROUTE
 done
-if [ -n "${ROUTE-}" ]; then
-	# shellcheck disable=SC2086 # options
-	{
-		ip -n snd route change default via 10.0.1.2 $ROUTE
-		ip -n rcv route change default via 10.0.2.2 $ROUTE
-	}
-fi
 isn=/sys/module/run2c_isn/parameters
 [ -z "${ISN-}" ] || echo "$ISN" >$isn/ports
-[ -z "${WATCH-}" ] || insmod "$here/modules/sift_watch.ko"
+[ -z "${SAMPLES-}" ] || insmod "$here/modules/sift_watch.ko"
 
 # cbr counts all that there is to do, the others only their part
 speaker=${CBR:+cbr}
@@ -88,17 +128,25 @@ speaker=${speaker:-${FLOWGEN:+flowgen}}
 speaker=${speaker:-bulk}
 # shellcheck disable=SC2086 # options, flows
 {
+	if [ -n "${LENGTHS-}" ]; then
+		note_lengths $LENGTHS &
+		lengths_pid=$!
+	fi
+	if [ -n "${QUEUES-}" ]; then
+		"$here/queues" --netns rtr --dev rtr1 --out /run/queues $QUEUES &
+		queues_pid=$!
+	fi
 	if [ -n "${BULK-}" ]; then
-		generate bulk --addr 10.0.1.1 --out /run/bulk $BULK &
+		generate bulk --snd $bulk_from --addr $bulk_address --out /run/bulk $BULK &
 		bulk_pid=$!
 	fi
 	if [ -n "${CBR-}" ]; then
-		generate cbr --addr 10.0.2.1 --out /run/cbr $CBR &
+		generate cbr --snd snd --addr 10.0.2.1 --out /run/cbr $CBR &
 		cbr_pid=$!
 	fi
 	if [ -n "${FLOWGEN-}" ]; then
 		[ -z "${AFTER-}" ] || sleep "$AFTER"
-		generate flowgen --addr 10.0.1.1 --out /dev/ttyS1 $SIZES $FLOWGEN
+		generate flowgen --snd snd --addr 10.0.1.1 --out /dev/ttyS1 $SIZES $FLOWGEN
 	fi
 }
 if [ -n "${BULK-}" ]; then
@@ -109,10 +157,18 @@ if [ -n "${CBR-}" ]; then
 	wait "$cbr_pid"
 	cat /run/cbr >&3
 fi
+if [ -n "${QUEUES-}" ]; then
+	wait "$queues_pid"
+	cat /run/queues >&3
+fi
+if [ -n "${LENGTHS-}" ]; then
+	wait "$lengths_pid"
+	cat /run/lengths >&3
+fi
 
 if [ -n "${ISN-}" ] && [ "$(cat $isn/missed)" != 0 ]; then
 	echo "connections of which the number was left as it was"
 	exit 1
 fi
-[ -z "${WATCH-}" ] || sed "s/^/long /" /sys/kernel/debug/sift_watch >&3
+[ -z "${SAMPLES-}" ] || sed "s/^/long /" /sys/kernel/debug/sift_watch >&3
 net_stats

@@ -12,17 +12,24 @@ from typing import Any
 
 import numpy as np
 
-PAYLOAD = 1448
+HEADERS = 52  # bytes of a packet of TCP that are not payload
+PAYLOAD = 1500 - HEADERS
 WIRE_BITS = 1500 * 8
+ETHERNET = 14  # bytes
+UDP_HEADERS = 28 + ETHERNET
 HEADER = "id,start_us,bytes,response_us,status,sender,receiver,sent,lost"
 # Size classes: more than, up to
 CLASSES = {
     "all": (0, np.inf),
     "<=8": (0, 8),
     "<=20": (0, 20),
+    "21-40": (20, 40),
     "21-100": (20, 100),
     ">100": (100, np.inf),
 }
+
+
+SHOWN = ("all", "<=8", "<=20", "21-100", ">100")  # of the demo
 
 
 class DataError(Exception):
@@ -35,6 +42,7 @@ class Link:
 
     rate: float | np.ndarray = 1e7  # bit/s
     rtt: float | np.ndarray = 6  # ms
+    mtu: int = 1500
 
 
 @dataclass(frozen=True)
@@ -50,10 +58,12 @@ class Run:
     ports: np.ndarray  # the sender's and the receiver's
     sent: np.ndarray  # the sender's packets, of any kind, and those that did not arrive
     lost: np.ndarray
+    payload: int = PAYLOAD  # bytes of a packet
 
-    def statistic(self, kind: str, name: str) -> int | None:
-        """What tc shows of the qdisc of this kind; None if there is none."""
-        return next((qdisc[name] for qdisc in self.qdiscs if qdisc["kind"] == kind), None)
+    @property
+    def rates(self) -> np.ndarray:
+        """Of each flow, kbit/s of payload from its beginning to its end."""
+        return self.packets * self.payload * 8 / self.response
 
     @property
     def failed(self) -> int:
@@ -68,8 +78,9 @@ class Run:
         return found[0]
 
 
-def parse_run(name: str, text: str) -> Run:
+def parse_run(name: str, text: str, mtu: int = 1500) -> Run:
     """What a job wrote to its data channel: flowgen's CSV with its trailer, then tc's JSON."""
+    payload = mtu - HEADERS
     lines = text.splitlines()
     ends = [i for i, line in enumerate(lines) if line.startswith("#end ")]
     if not lines or lines[0] != HEADER or not ends:
@@ -90,13 +101,14 @@ def parse_run(name: str, text: str) -> Run:
     return Run(
         name,
         np.array([float(row[1]) / 1000 for row in rows]),
-        np.array([float(row[2]) / PAYLOAD for row in rows]),
+        np.array([float(row[2]) / payload for row in rows]),
         np.array([float(row[3]) / 1000 if row[4] == "ok" else np.nan for row in rows]),
         [row[4] for row in rows],
         qdiscs,
         np.array([[int(port) for port in row[5:7]] for row in rows]),
         np.array([int(row[7]) for row in rows]),
         np.array([int(row[8]) for row in rows]),
+        payload,
     )
 
 
@@ -172,6 +184,38 @@ def split_bulk(name: str, text: str) -> tuple[np.ndarray, np.ndarray, str]:
     return received * 8 / seconds, sent * 8 / seconds, rest
 
 
+def split_samples(name: str, text: str) -> tuple[set[tuple[int, int]], str]:
+    """The ports of the flows that were sampled, and the rest."""
+    lines = text.splitlines()
+    found = {tuple(map(int, line.split()[1:])) for line in lines if line.startswith("long ")}
+    rest = "\n".join(line for line in lines if not line.startswith("long "))
+    if any(len(ports) != 2 for ports in found):
+        raise DataError(f"{name}: a line of the sampled flows is truncated")
+    return found, rest
+
+
+def split_lengths(name: str, text: str) -> tuple[np.ndarray, str]:
+    """What was seen of the qdisc each time: seconds, packets in its high band, and in its low one.
+
+    A qdisc without bands is like the high one.
+    """
+    lines = text.splitlines()
+    rows = []
+    for line in lines:
+        if line.startswith("lengths "):
+            try:
+                _, at, shown = line.split(" ", 2)
+                qdisc = next(each for each in json.loads(shown) if each.get("handle") == "10:")
+                high, low = qdisc.get("high_qlen", qdisc["qlen"]), qdisc.get("low_qlen", 0)
+                rows.append((float(at), high, low))
+            except (ValueError, StopIteration):
+                raise DataError(f"{name}: a line of the qdisc's lengths is truncated") from None
+    rest = "\n".join(line for line in lines if not line.startswith("lengths "))
+    if not rows:
+        raise DataError(f"{name}: there are no lengths of the qdisc")
+    return np.array(rows), rest
+
+
 def jain(rates: np.ndarray) -> float:
     """Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
     return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
@@ -183,7 +227,7 @@ def read_run(name: str, path: Path) -> Run:
 
 def slowdown(run: Run, link: Link) -> np.ndarray:
     """Response time over what the size takes on the wire plus one round trip."""
-    return run.response / (run.packets * WIRE_BITS / link.rate * 1000 + link.rtt)
+    return run.response / (run.packets * link.mtu * 8 / link.rate * 1000 + link.rtt)
 
 
 def excess(run: Run, floor: Run, link: Link) -> float:
@@ -234,14 +278,14 @@ def format_rows(rows: list[list[str]]) -> str:
 def table(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str:
     """Response times by size class, then slowdown, excess, and losses; the floor comes last."""
     times = [["response, ms"], [""]]
-    for label in CLASSES:
+    for label in SHOWN:
         times[0] += [label, ""]
         times[1] += ["mean", "p99"]
     rest = [["", "slowdown", "excess", f"/ {against}", "drops", "failed", "max <=8"]]
     reference = next((excess(r, floor, link) for r in runs if r.name == against), 0.0)
     for run in [*runs, floor]:
         cells = []
-        for label in CLASSES:
+        for label in SHOWN:
             chosen = select(run, label)
             values = (chosen.mean(), np.percentile(chosen, 99)) if chosen.size else ()
             cells += [f"{v:.1f}" for v in values] or ["-", "-"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.commands.bench import COSTS
-from lab.measure.numbers import LESS, ORACLE, OURS, PEERS, Rows, means, winners
+from lab.measure.numbers import Rows, means
+from lab.measure.tables import LESS, winners
+from lab.run.qdiscs import ORACLE, OURS, PEERS
 
-COMPARISONS = ("d1-load", "d1-rtt", "d1-rate", "d1-tcp", "web-rai2004", "mix")
-QUICK = "quick"  # instead of them
 REFERENCE = "fq_codel"
 
 
@@ -124,10 +124,9 @@ def digits(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def choose(results: dict[str, Rows]) -> Iterator[str]:
-    """The lines of the page."""
+def choose(chosen: dict[str, Rows]) -> Iterator[str]:
+    """The lines of the page, of these comparisons."""
     yield "## Which one should I use\n"
-    chosen = {name: results[name] for name in (*COMPARISONS, QUICK) if name in results}
     table = list(in_short(list(chosen.values())))
     if len(table) > 1:
         yield (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of an experiment of scenario.py: qdiscs side by side, from the CSV of its runs alone.
+"""Pictures of an experiment: qdiscs side by side, from the CSV of its runs alone.
 
 Ours are solid lines, others dashed, and SRPT, which is told the sizes, is dotted black. Error bars
 are the 95 % confidence interval of the mean over seeds.
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lab.commands.demo import FLOOR
-from lab.measure.numbers import ORACLE, OURS, PEERS, Rows, interval, seeds_of
+from lab.measure.numbers import Rows, interval, means, seeds_of
 from lab.measure.reading import COLOURS, new_figure, save
-from lab.run.experiment import UNITS
+from lab.run.experiment import Experiment
+from lab.run.keys import UNITS
+from lab.run.qdiscs import FLOOR, ORACLE, OURS, PEERS
 
 Axes = Any  # matplotlib's, which is only imported when there is something to draw
 Seeds = dict[tuple[str, str], dict[str, list[float]]]  # as metrics.seeds_of
@@ -170,3 +171,31 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
     figure.suptitle(title)
     save(figure, base, png)
     return True
+
+
+def curves(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> bool:
+    """A picture of the excess by the qdiscs that only one case has, where there are such."""
+    own = {
+        case: [name for name in settings["qdiscs"] if name not in experiment.common]
+        for case, settings in experiment.cases.items()
+    }
+    own = {case: qdiscs for case, qdiscs in own.items() if len(qdiscs) > 1}
+    if not own or not experiment.against:
+        return False
+    found = means(rows)
+    figure, axes = new_figure(8, 2.2 * len(own), len(own))
+    for axis, (case, qdiscs) in zip(np.atleast_1d(axes), own.items(), strict=True):
+        reference = found[case][experiment.against]["excess"]
+        axis.plot(qdiscs, [found[case][q]["excess"] / reference for q in qdiscs], "o-")
+        axis.lines[0].set_color(COLOURS[3])
+        axis.set_ylim(0)
+        axis.set_title(case, fontsize=8)
+        axis.set_ylabel(f"excess / {experiment.against}'s", fontsize=8)
+        axis.tick_params(labelsize=7)
+    save(figure, base, png)
+    return True
+
+
+def draw_experiment(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> bool:
+    """By its options, or else side by side; False if there is nothing to show."""
+    return curves(rows, experiment, base, png) or draw(rows, experiment.title, base, png)

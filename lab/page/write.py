@@ -9,25 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.measure.numbers import (
-    Rows,
-    add_curves,
-    curves_to_csv,
-    from_csv,
-    interval,
-    means,
-    tables,
-    to_csv,
-)
+from lab.measure.numbers import Rows, add_curves, curves_to_csv, from_csv, interval, to_csv
 from lab.measure.reading import COLOURS, DataError, new_figure, save
-from lab.page import pictures
-from lab.page.advice import COMPARISONS, QUICK, choose, digits, markdown
-from lab.page.goals import curves
+from lab.measure.tables import tables
+from lab.page.advice import choose, digits, markdown
+from lab.page.pictures import draw_experiment
 from lab.papers.items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
-from lab.run.experiment import EXPERIMENTS, Experiment, read
+from lab.run.experiment import Experiment, on_page
 
 ABOUT = "about"  # of the notes: on a paper's names
-FILES = (*COMPARISONS, "d1-long", "old-flows", "run2c-curve")  # have tables of their own
 MOST = 0.1  # a deviation beyond this part has its sentence
 NOTES = "notes.toml"
 CURVES = "-curves.csv"
@@ -186,8 +176,8 @@ class Page:
                 if (item, pattern) not in self.used:
                     yield f"{item}: nothing deviates where a note is on {pattern!r}"
 
-    def comparison(self, name: str, where: Path) -> Iterator[str]:
-        experiment = read(EXPERIMENTS / f"{name}.toml")
+    def comparison(self, experiment: Experiment, where: Path) -> Iterator[str]:
+        name = experiment.name
         qdiscs = next(iter(experiment.cases.values()))["qdiscs"].values()
         yield f"### {name}\n\n{experiment.title}: `lab/experiments/{name}.toml`\n"
         shown = ", ".join(f"`{words}`" for words in qdiscs)
@@ -200,7 +190,7 @@ class Page:
         gone = [run for run in experiment.runs if run not in rows]
         if gone and self.wanted is None:
             self.miss(f"{name}: {len(gone)} run(s)")
-        if side_by_side(experiment, rows, where):
+        if draw_experiment(rows, experiment, where / name, png=False):
             yield f"![{experiment.title}]({where.name}/{name}.svg)\n"
         yield f"```\n{tables(rows, experiment.against)}```\n"
 
@@ -224,9 +214,12 @@ class Page:
                 if self.here(item):
                     lines += self.item(item, where.name)
         lines.append("## Comparisons\n")
-        for name in FILES if self.wanted is None else [QUICK]:
-            lines += self.comparison(name, where)
-        lines += choose(self.results)
+        compared = [each for each in on_page() if each.place.section == "comparisons"]
+        for experiment in compared:
+            if self.wanted is None or experiment.name in self.wanted:
+                lines += self.comparison(experiment, where)
+        names = [each.name for each in compared if each.place.advice and each.name in self.results]
+        lines += choose({name: self.results[name] for name in names})
         if self.wanted is None:
             self.unsaid += self.idle_notes()
         return "\n".join(lines).rstrip("\n") + "\n"
@@ -286,13 +279,6 @@ def picture(item: Item, results: Results, where: Path) -> None:
     for axis in every[len(item.panels) :]:
         axis.axis("off")
     save(figure, where / item.key, png=False)
-
-
-def side_by_side(experiment: Experiment, rows: Rows, where: Path) -> bool:
-    """The picture of a comparison, if there is one."""
-    base = where / experiment.name
-    title = experiment.title
-    return curves(means(rows), experiment, base, False) or pictures.draw(rows, title, base, False)
 
 
 def write(where: Path, wanted: set[str] | None = None) -> Page:

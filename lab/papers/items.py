@@ -12,10 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.measure.numbers import AT, LOSSY, Rows
-from lab.papers.sift_figures import CASES as SIFT_CASES
-from lab.papers.sift_figures import LOADS, TOLD
-from lab.papers.sqf_figures import CASES as SQF_CASES
-from lab.papers.sqf_tables import RTTS1, TABLE1, TABLE3, TABLE4, TCP
 
 Results = dict[str, Rows]  # by experiment; "theory" is one
 THEORY = "theory"
@@ -93,7 +89,7 @@ class Benefit:
 
     def values(self, results: Results) -> list[float]:
         pair = [dict(at.curve(results)) for at in (self.mine, self.other)]
-        count = dict(replace(self.mine, metric="flows").curve(results))
+        count = dict(replace(self.mine, metric="flows by size").curve(results))
         sizes = sorted(set(pair[0]) & set(pair[1]) & set(count))
         total = sum(count[x] for x in sizes)
         sooner = sum(count[x] for x in sizes if pair[0][x] < pair[1][x])
@@ -316,7 +312,7 @@ def run2c_items() -> Iterator[Item]:
                     )
                     for name, of in (("run", "LAS"), ("run2c", "PS+PS"))
                 ),
-                *by_kind(case, "kbit/s, over 100 packets", "kbit/s"),
+                *by_kind(case, "kbit/s, over 100 packets", "kbit/s >100"),
             ),
             run2c_panels(case, "kbit/s", PACKETS, "throughput, kbit/s", model, "xy"),
         )
@@ -337,32 +333,35 @@ def run2c_items() -> Iterator[Item]:
         by_kind("s1-d2", "ms, at most 20 packets", "ms <=20"),
         run2c_panels("s1-d2", "ms", PACKETS, "mean response, ms", "run2c-d2", "y"),
     )
-    variance = ratio(run2c("s1-d2", "droptail", "variance"), run2c("s1-d2", "run2c", "variance"))
+    variance = ratio(
+        run2c("s1-d2", "droptail", "bulk variance"), run2c("s1-d2", "run2c", "bulk variance")
+    )
     share = theory("run2c-d2", "PS", "kbit/s")
-    fifo = run2c("s1-d2", "droptail", "kbit/s")
+    fifo = run2c("s1-d2", "droptail", "bulk kbit/s")
+    apart = run2c("s1-d2", "run", "bulk apart %")
     yield Item(
         "run2c-14",
         "Figure 14: throughput of the persistent flows, S1, D2",
         "run2c",
         (
             Row("variance, droptail / run2c", variance, 3),
-            Row("run: most - least, % of the mean", run2c("s1-d2", "run", "apart %"), 0, scale=10),
+            Row("run: most - least, % of the mean", apart, 0, scale=10),
             *(
                 Row(
                     f"kbit/s, {name} / droptail",
-                    ratio(run2c("s1-d2", name, "kbit/s"), fifo),
+                    ratio(run2c("s1-d2", name, "bulk kbit/s"), fifo),
                     1,
                     bound,
                 )
                 for name, bound in (("run", "<="), ("run2c", ">="))
             ),
             *(
-                Row(f"kbit/s, {name}", run2c("s1-d2", name, "kbit/s"), model=share)
+                Row(f"kbit/s, {name}", run2c("s1-d2", name, "bulk kbit/s"), model=share)
                 for name in RUN2C
             ),
-            *(Row(f"variance, {name}", run2c("s1-d2", name, "variance")) for name in RUN2C),
+            *(Row(f"variance, {name}", run2c("s1-d2", name, "bulk variance")) for name in RUN2C),
         ),
-        run2c_panels("s1-d2", "persistent kbit/s", "flow", "throughput, kbit/s"),
+        run2c_panels("s1-d2", "bulk kbit/s", "flow", "throughput, kbit/s"),
     )
 
 
@@ -380,11 +379,11 @@ WEB_KINDS = ("droptail", "plain", "las")
 def las_items() -> Iterator[Item]:
     panels, rows = [], []
     for case, tcp in WEB_CASES.items():
-        lines = [Line(name, las(case, name, "ms")) for name in WEB_KINDS]
+        lines = [Line(name, las(case, name, "ms by size")) for name in WEB_KINDS]
         lines += [Line(f"model, {w}", theory("las-4", w, "ms"), True) for w in ("PS", "LAS")]
         panels.append(Panel(tcp, PACKETS, "mean response, ms", tuple(lines), log="xy"))
         for name in WEB_KINDS[1:]:
-            better = Benefit(las(case, name, "ms"), las(case, "droptail", "ms"))
+            better = Benefit(las(case, name, "ms by size"), las(case, "droptail", "ms by size"))
             bound = (99, ">=") if (name, case) == ("plain", "ns2") else (None, "")
             rows.append(Row(f"flows that gain by {name}, %, {tcp}", better, *bound))
         for size in ("<=8", ">100"):
@@ -435,7 +434,7 @@ def las_items() -> Iterator[Item]:
         for name, number in (("log-0.5", 90), ("log-1", 120)):
             at = At("las-log", case, name, "packets/s")
             rows.append(Row(f"packets/s, {name}, {tcp}", at, number if case == "reno" else None))
-        at = At("las-log", case, "plain", "last 200 s")
+        at = At("las-log", case, "plain", "packets/s, last fifth")
         zero = 0 if case == "reno" else None
         rows.append(Row(f"packets/s at the end, plain, {tcp}", at, zero, scale=90))
     yield Item(
@@ -450,17 +449,26 @@ def las_items() -> Iterator[Item]:
 # sift-psounis2004
 
 KINDS = {"short": "short flows", "long": "long flows", "all": "all flows"}
+LOADS = (0.6, 0.7, 0.9, 1.2, 1.5)
+TOLD = {0.9: 50, 1.2: 60}  # by load: packets that the high queue never has more of
+# Table 1: of what, sampled flows, average and most
+SAMPLED = {
+    "tail": ("DropTail", 797, 1504),
+    "rtts": ("three round trips", 812, 1537),
+    "rates": ("turtles and cheetahs", 755, 1314),
+    "slow": ("ten slow links", 806, 1510),
+}
 
 
 def sift(case: str, load: float, qdisc: str, group: str, kind: str) -> At:
-    return At("sift", f"{case} {load:g}", qdisc, f"{group} {kind} ms")
+    """Of all senders, or of a group."""
+    return At("sift", f"{case} {load:g}", qdisc, f"{group} ms {kind}".removeprefix("all "))
 
 
 def sift_panel(case: str, group: str, kind: str) -> Panel:
     names = ("fifo", "sift", "sift-gbw") if case == "red" else ("fifo", "sift")
-    loads = SIFT_CASES[case].loads
     lines = [
-        Line(name, tuple((load, sift(case, load, name, group, kind)) for load in loads))
+        Line(name, tuple((load, sift(case, load, name, group, kind)) for load in LOADS))
         for name in names
     ]
     lines += [Line(f"model, {w}", theory("sift-ns", w, kind), True) for w in ("ps", "sift-ps")]
@@ -474,8 +482,7 @@ LEAST_GAIN = {"red": 2, "rtts": 1, "rates": 1}
 def best(case: str, group: str, kind: str, number: float, bound: str = "") -> Row:
     """What is gained at the load where it is most."""
     pairs = [
-        ratio(*(sift(case, load, name, group, kind) for name in ("fifo", "sift")))
-        for load in SIFT_CASES[case].loads
+        ratio(*(sift(case, load, name, group, kind) for name in ("fifo", "sift"))) for load in LOADS
     ]
     return Row(f"fifo / sift at best, {KINDS[kind]}", greatest(*pairs), number, bound)
 
@@ -483,7 +490,7 @@ def best(case: str, group: str, kind: str, number: float, bound: str = "") -> Ro
 def sift_rows(case: str, group: str, kinds: tuple[str, ...]) -> tuple[Row, ...]:
     rows = []
     for kind in kinds:
-        for load in SIFT_CASES[case].loads:
+        for load in LOADS:
             pair = [sift(case, load, name, group, kind) for name in ("fifo", "sift")]
             bound = LEAST_GAIN.get(case) if kind == "all" else None
             what = f"fifo / sift, {KINDS[kind]}, load {load:g}"
@@ -538,7 +545,7 @@ def sift_items() -> Iterator[Item]:
     for number, kind in ((9, "short"), (10, "long"), (11, "all")):
         rows = sift_rows("red", "all", (kind,))
         if kind == "short":
-            flows = [At("sift", "red 0.9", "sift", f"all {k} flows") for k in ("short", "all")]
+            flows = [At("sift", "red 0.9", "sift", k) for k in ("flows short", "flows")]
             share = percent(*flows)
             known = theory("sift-ns", "sift-ps", "short %")
             gain = best("red", "all", kind, 100)
@@ -562,9 +569,9 @@ def sift_items() -> Iterator[Item]:
         )
     others = {
         12: ("tail", "all", "DropTail"),
-        14: ("rtts", "0.6 ms", "round trip 0.6 ms"),
-        15: ("rtts", "4.2 ms", "round trip 4.2 ms"),
-        16: ("rtts", "20.2 ms", "round trip 20.2 ms"),
+        14: ("rtts", "rtt-0.6", "round trip 0.6 ms"),
+        15: ("rtts", "rtt-4.2", "round trip 4.2 ms"),
+        16: ("rtts", "rtt-20.2", "round trip 20.2 ms"),
         17: ("rates", "turtles", "turtles, 5 Mbit/s"),
         18: ("rates", "cheetahs", "cheetahs, 495 Mbit/s"),
         19: ("slow", "all", "ten links of 3 Mbit/s"),
@@ -613,11 +620,10 @@ def sift_items() -> Iterator[Item]:
             3,
         )
     rows = []
-    for case, of in SIFT_CASES.items():
-        if of.state:
-            sampled = [At("sift", f"{case} {load:g}", "sift", "sampled") for load in of.loads]
-            rows.append(Row(f"mean of the loads' most, {of.title}", mean(*sampled), of.state[0]))
-            rows.append(Row(f"most, load 1.5, {of.title}", sampled[-1], of.state[1]))
+    for case, (title, average, most) in SAMPLED.items():
+        sampled = [At("sift", f"{case} {load:g}", "sift", "records") for load in LOADS]
+        rows.append(Row(f"mean of the loads' most, {title}", mean(*sampled), average))
+        rows.append(Row(f"most, load 1.5, {title}", sampled[-1], most))
     yield Item(
         "sift-table1",
         "Table 1: flows that are sampled at once",
@@ -630,6 +636,50 @@ def sift_items() -> Iterator[Item]:
 
 # sqf-carofiglio2009
 
+TCP = ("reno", "ns2", "cubic")
+RTTS1 = (10, 100, 200)  # ms
+# Jain's index on the short and long term, in their testbed
+TABLE1 = {"fq": (0.999, 0.999), "lqf": (0.734, 0.736), "sqf": (0.55, 0.735)}
+# ns-2 and model: A1, A2, A, X1, X2, X
+TABLE3 = {
+    "fq": ((5.26, 4.93, 10.2, 5.12, 4.79, 9.91), (5.00, 5.00, 10.01, 5.00, 5.00, 10.00)),
+    "lqf": ((7.48, 2.63, 10.01, 7.37, 2.47, 9.85), (7.35, 2.65, 10.00, 7.35, 2.65, 10.00)),
+    "sqf": ((5.8, 8.1, 13.90, 2.90, 7.08, 9.99), (6.32, 8.68, 15.00, 2.65, 7.35, 10.00)),
+}
+# By Mbit/s of UDP, ns-2 and model: what UDP loses, what TCP gets
+TABLE4 = {
+    "3": {
+        "fq": ((0.01, 6.69), (0, 7)),
+        "lqf": ((2.98, 9.99), (3, 10)),
+        "sqf": ((0.1, 6.97), (0, 7)),
+    },
+    "7": {
+        "fq": ((1.96, 4.98), (2, 5)),
+        "lqf": ((6.95, 9.87), (7, 10)),
+        "sqf": ((0.1, 2.98), (0, 3)),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What shares the link over time: round trips of TCP in ms, and UDP."""
+
+    title: str
+    rtts: tuple[int, ...]
+    udp: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        return [f"TCP, {rtt} ms" for rtt in self.rtts] + ["UDP"] * self.udp
+
+
+SQF_CASES = {
+    "two": Beside("2 and 6 ms, 150 kB", (2, 6)),
+    "udp": Beside("20 ms and UDP of 3 Mbit/s, 150 kB", (20,), True),
+    "three": Beside("2, 5 and 10 ms, 30 kB", (2, 5, 10)),
+}
+
 
 def sqf_items() -> Iterator[Item]:
     rows, more = [], []
@@ -637,7 +687,7 @@ def sqf_items() -> Iterator[Item]:
         for i, rtt in enumerate(RTTS1):
             known = theory("sqf-table1", policy, f"X{i + 1}")
             for tcp in TCP:
-                at = At("sqf-table1", tcp, policy, f"three X{i + 1}")
+                at = At("sqf-table1", tcp, policy, f"X{i + 1}")
                 rows.append(Row(f"{policy}, {rtt} ms, {tcp}", at, model=known))
         part = {"sqf": 0.95}.get(policy, 0.99)
         short, long = TABLE1[policy]
@@ -645,17 +695,17 @@ def sqf_items() -> Iterator[Item]:
             told = tcp == "reno"
 
             def at(metric: str, tcp: str = tcp, policy: str = policy) -> At:
-                return At("sqf-table1", tcp, policy, f"three {metric}")
+                return At("sqf-table1", tcp, policy, metric)
 
             what = f"{policy}, {tcp}"
-            more.append(Row(f"0.5 s, {what}", at("Jain, 0.5 s"), short if told else None))
+            more.append(Row(f"0.5 s, {what}", at("bulk Jain, short"), short if told else None))
             known = theory("sqf-table1", policy, "Jain")
-            jain = Row(f"300 s, {what}", at("Jain, 300 s"), long if told else None, model=known)
+            jain = Row(f"300 s, {what}", at("bulk Jain"), long if told else None, model=known)
             more.append(jain)
             got = Row(f"received / sent, {what}", at("received / sent"), part if told else None)
             rows.append(got)
         for tcp in TCP:
-            three = [At("sqf-table1", tcp, policy, f"three X{i}") for i in (1, 2, 3)]
+            three = [At("sqf-table1", tcp, policy, f"X{i}") for i in (1, 2, 3)]
             told = tcp == "reno"
             rows.append(Row(f"{policy}, sum, {tcp}", total(*three), 10 if told else None))
             if policy == "sqf":
@@ -667,7 +717,7 @@ def sqf_items() -> Iterator[Item]:
         lines = []
         for policy in POLICIES:
             by_rtt = [
-                (float(rtt), At("sqf-table1", tcp, policy, f"three X{i + 1}"))
+                (float(rtt), At("sqf-table1", tcp, policy, f"X{i + 1}"))
                 for i, rtt in enumerate(RTTS1)
             ]
             lines.append(Line(policy, tuple(by_rtt)))
@@ -721,7 +771,8 @@ def sqf_items() -> Iterator[Item]:
         for policy, (ns2, _) in TABLE3.items():
             for name, number in zip(names, ns2, strict=True):
                 for tcp in TCP if label == "two" else ("ns2",):
-                    at = At("sqf-table3", tcp, policy, f"{label} {name}")
+                    case = tcp if label == "two" else label
+                    at = At("sqf-table3", case, policy, name)
                     known = theory("sqf-table3", policy, name)
                     told = label == "two" and tcp == "ns2"
                     rows.append(
@@ -746,11 +797,14 @@ def sqf_items() -> Iterator[Item]:
             whats = ("UDP lost", "X1")
             for what, number in zip(whats, ns2, strict=True):
                 for tcp in TCP:
+                    case = f"{tcp} {rate}mbit"
+                    part = At("sqf-table4", case, policy, "udp loss %")
+                    lost = Of(lambda percent, of=float(rate): percent * of / 100, (part,))
                     rows.append(
                         Row(
                             f"UDP of {rate} Mbit/s, {policy}, {tcp}: "
                             + ("TCP gets" if what == "X1" else "UDP loses"),
-                            At("sqf-table4", tcp, policy, f"{rate} {what}"),
+                            At("sqf-table4", case, policy, what) if what == "X1" else lost,
                             number if tcp == "ns2" else None,
                             model=theory("sqf-table4", policy, f"{rate} {what}"),
                             scale=float(rate) if what == "UDP lost" else None,
@@ -776,20 +830,19 @@ def sqf_over_time(
                 for source in ("measured", "model, (1) to (4)"):
                     known = source != "measured"
                     lines = []
-                    for name in of.names:
-                        metric = f"{name}, {unit}"
+                    for i, name in enumerate(of.names, 1):
+                        metric = f"A{i}" if unit == "Mbit/s" else f"kB{i}"
                         at = At("sqf-figures", case, policy, metric)
-                        at = theory(f"sqf-{case}", policy, metric) if known else at
+                        at = theory(f"sqf-{case}", policy, f"{name}, {unit}") if known else at
                         lines.append(Line(name, at, known))
                     title = f"{policy}, {of.title}: {source}"
                     panels.append(Panel(title, "time, s", y, tuple(lines)))
-            for rtt in of.rtts:
-                metric = f"TCP, {rtt} ms, Mbit/s"
-                at = At("sqf-figures", case, policy, metric)
-                known = theory(f"sqf-{case}", policy, metric)
+            for i, rtt in enumerate(of.rtts, 1):
+                at = At("sqf-figures", case, policy, f"X{i}")
+                known = theory(f"sqf-{case}", policy, f"TCP, {rtt} ms, Mbit/s")
                 rows.append(Row(f"{policy}, {of.title}, TCP, {rtt} ms, Mbit/s", at, model=known))
             if of.udp:
-                at = At("sqf-figures", case, policy, "UDP lost %")
+                at = At("sqf-figures", case, policy, "udp loss %")
                 rows.append(Row(f"{policy}, {of.title}, UDP lost, %", at))
             if len(of.rtts) > 1:
                 for metric in ("one has the link %", "turn s"):

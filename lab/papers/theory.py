@@ -11,11 +11,10 @@ from functools import partial
 import numpy as np
 
 from lab.measure.numbers import Metrics, Rows, points
+from lab.measure.over_time import SMOOTH, smooth, turns
 from lab.models import fluid, mg1, sift
 from lab.models.sizes import Sizes, parse
-from lab.papers.items import D1_LOADS
-from lab.papers.sqf_figures import CURVE, INTERVAL, POINT, smooth, turns
-from lab.papers.sqf_tables import RTTS1, TABLE4
+from lab.papers.items import D1_LOADS, RTTS1, TABLE4
 
 Found = Iterator[tuple[str, str, Metrics]]  # figure, what, values
 
@@ -31,6 +30,8 @@ FAR = 1e6  # packets: a size at which the slowdown is next to its limit
 LINK = fluid.Link()
 TURN_RTTS = (0.03, 0.05)  # of Figure 4, which does not tell them: those of Table 3
 SETTLED = 20  # seconds
+INTERVAL = 0.01  # seconds, in which is counted what is sent
+CURVE, POINT = 3, 0.02  # seconds that are drawn, a point each so often
 
 
 def tcp(x: np.ndarray, rtt: float, window: int = WINDOW) -> np.ndarray:
@@ -175,12 +176,13 @@ def sqf_tables() -> Found:
 
 
 def orbit_points(orbit: fluid.Orbit, names: list[str]) -> Metrics:
-    time = np.arange(0, CURVE, POINT * INTERVAL)
+    time = np.arange(0, CURVE, POINT)
     means = orbit.between(SETTLED, orbit.time[-1])
     # As what is measured: by what is sent in each interval, made as smooth
     ends = np.arange(SETTLED, orbit.time[-1], INTERVAL)
     sent = [np.interp(ends, orbit.time, of) for of in orbit.all_sent.T]
-    part, turn = turns(smooth(np.diff(sent).T / INTERVAL * 1e6))
+    rates = smooth(np.diff(sent).T / INTERVAL, round(SMOOTH / INTERVAL))
+    part, turn = turns(rates, INTERVAL)
     values: Metrics = {"one has the link %": 100 * part, "turn s": turn}
     for i, name in enumerate(names):
         values[f"{name}, Mbit/s"] = means["served"][i]

@@ -14,7 +14,7 @@ from pathlib import Path
 from vm import Built, Guest, Result, VMError
 
 LAB = Path(__file__).resolve().parents[1]
-SCRIPT = "scenario.sh"  # the one of most jobs
+SCRIPT = "scenario.sh"  # of all experiments
 PROGRESS = re.compile(r"progress (\d+) (\d+) active")
 # Not a job's own words: how far it is, how tc is to be used, the kernel's, and those of init
 NOT_SAID = re.compile(r"progress |Usage:|\s|\[ *\d+\.\d+\]|shortfirst-vm: |$")
@@ -27,14 +27,20 @@ class Job:
     name: str
     script: str  # of this directory
     args: list[str]
+    modules: list[str]  # of the kernel, to be loaded first
+    needs: list[str]  # files below lab/guest that the guest has
     weight: float = 1  # how long it takes, against the others
-    modules: list[str] | None = None  # kernel modules; None: the usual ones
-    seed: int | None = None  # None: that of all
+    seed: int = 1
     began: float = 0
     took: float = 0
     share: float = 0  # done so far
     said: tuple[str, ...] = ()  # the last lines
     result: Result | None = None
+
+    @property
+    def key(self) -> tuple:
+        """What tells it from other runs."""
+        return (self.script, *self.args, "", *self.modules, "", *self.needs, self.seed)
 
     @property
     def ran(self) -> bool:
@@ -82,7 +88,20 @@ def status_line(jobs: list[Job], slots: int) -> str:
     return ", ".join(parts)
 
 
-def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> None:
+def guest_of(job: Job, built: Built, name: str, fresh: bool) -> Guest:
+    return Guest(
+        built,
+        mode="virtual",
+        name=f"{name}-{job.name}",
+        job=str(LAB / "guest" / job.script),
+        args=job.args,
+        seed=job.seed,
+        modules=job.modules,
+        fresh=fresh,
+    )
+
+
+def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
     """
     Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails.
     What a job has given before, with the same kernel, modules and scripts, is taken from there,
@@ -99,24 +118,14 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
             while not waiting.empty():
                 job = waiting.get()
                 job.began = time.monotonic()
-                guest = Guest(
-                    built,
-                    mode="virtual",
-                    name=f"{name}-{job.name}",
-                    job=str(LAB / "guest" / job.script),
-                    args=job.args,
-                    seed=seed if job.seed is None else job.seed,
-                    modules=job.modules,
-                    fresh=fresh,
-                )
-                job.result = guest.run(on_line=job.on_line)
+                job.result = guest_of(job, built, name, fresh).run(on_line=job.on_line)
                 job.took, job.share = time.monotonic() - job.began, 1
                 ended.put(job)
         except BaseException as error:
             ended.put(error)
 
     # Daemons: should this program end early, they and their guests end with it
-    slots = min(slots, len(jobs))
+    slots = max(min(slots, len(jobs)), 1)
     for _ in range(slots):
         threading.Thread(target=work, daemon=True).start()
     terminal = sys.stdout.isatty()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an experiment's file wants of its numbers, and whether they are so."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lab.measure.numbers import Means, Rows, means
+from lab.run.experiment import Bound, Experiment
+from lab.run.keys import Settings
+
+
+class Verdict(NamedTuple):
+    what: str
+    met: bool
+
+
+def ratio(value: float, other: float) -> float:
+    """Two that are 0 are as much as each other."""
+    return value / other if other else math.inf if value else 1.0
+
+
+def is_met(bound: Bound, value: float, part: float) -> bool:
+    """`part` is the value as a part of the other's, or the value."""
+    if bound.at_least is not None and part < bound.at_least:
+        return bound.enough is not None and value >= bound.enough
+    if bound.at_most is not None and part > bound.at_most:
+        return bound.enough is not None and value <= bound.enough
+    return True
+
+
+def verdict(bound: Bound, found: Means, case: str, qdisc: str, metric: str) -> Verdict | None:
+    """None if it cannot be told: what it is a part of has not run, or there is none of it."""
+    value = part = found[case][qdisc][metric]
+    than = ""
+    if bound.of:
+        other = {"case": case, "qdisc": qdisc, "metric": metric} | bound.of
+        whole = found.get(other["case"], {}).get(other["qdisc"], {})
+        part = ratio(value, whole.get(other["metric"], math.nan))
+        than = " of " + ", ".join(other[key] for key in bound.of) + "'s"
+    if math.isnan(part):
+        return None
+    limits = [
+        f"{word} {limit:g}{than}"
+        for word, limit in (("at least", bound.at_least), ("at most", bound.at_most))
+        if limit is not None
+    ]
+    if bound.enough is not None:
+        limits.append(f"or {bound.enough:g}")
+    what = f"{case}, {qdisc}: {metric} {', '.join(limits)} ({part:.4g})"
+    return Verdict(what, is_met(bound, value, part))
+
+
+def verdicts(experiment: Experiment, rows: Rows) -> Iterator[Verdict]:
+    """Of all that has run, and of each group of senders. What no run has measured is not met."""
+    found = means(rows)
+    for bound in experiment.bounds:
+        runs = [(case, q) for case, of in found.items() for q in of if bound.is_of(case, q)]
+        named = [
+            (case, qdisc, metric)
+            for case, qdisc in runs
+            for metric in metrics_of(bound, experiment.cases[case])
+            if metric in found[case][qdisc]
+        ]
+        if runs and not named:
+            yield Verdict(f"{bound.metric} is not measured", False)
+        for case, qdisc, metric in named:
+            one = verdict(bound, found, case, qdisc, metric)
+            if one:
+                yield one
+
+
+def metrics_of(bound: Bound, settings: Settings) -> list[str]:
+    groups = settings["network"].get("groups", {})
+    return [bound.metric, *(f"{group} {bound.metric}" for group in groups)]

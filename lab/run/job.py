@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A run of an experiment as a guest's job: the words of scenario.sh, and what the guest needs."""
+
+import random
+
+import numpy as np
+
+from lab.measure.reading import UDP_HEADERS, WIRE_BITS, DataError, Link
+from lab.models.sizes import parse
+from lab.run.guests import SCRIPT, Job
+from lab.run.keys import Settings, bits, bulk_count, is_sift, links_of
+from lab.run.qdiscs import BUFFER, FLOOR
+
+PORT = 5000  # flowgen's first one
+LAST_PORT = 7063  # bulk's last one
+MTU = 1500
+NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
+# Are in every kernel; srpt is the lab's own, and net.sh loads it
+BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
+# What a queue of single packets of the kernel's own may take of those that are watched
+SPARE = 4
+
+
+def plain(value: float) -> str:
+    """A number as the programs read it."""
+    return str(int(value)) if value == int(value) else repr(round(value, 6))
+
+
+def flows_of(settings: Settings) -> list[str]:
+    """The options of flowgen, but for the seed."""
+    flows, network = settings["flows"], settings["network"]
+    words = ["--size", flows["size"], "--load", plain(flows["load"])]
+    words += ["--rate", plain(bits(network["rate"]))]
+    words += ["--flows", str(flows["count"])] if "count" in flows else []
+    words += ["--duration", plain(settings["duration"])] if "duration" in settings else []
+    words += ["--mtu", str(flows["mtu"])] if "mtu" in flows else []
+    words += ["--web"] if flows.get("web") else []
+    words += ["--wait", plain(flows["wait"])] if "wait" in flows else []
+    senders = len(links_of(network))
+    return words + (["--ports", str(senders)] if senders else [])
+
+
+def drawn(value: float | list[float], rng: random.Random) -> float:
+    return round(rng.uniform(*value), 3) if isinstance(value, list) else value
+
+
+def every_of(flow: Settings) -> float:
+    """Microseconds from one packet of a steady flow to the next."""
+    if "rate" in flow:
+        return (flow["bytes"] + UDP_HEADERS) * 8e6 / bits(flow["rate"])
+    return flow["every"] * 1000
+
+
+def steady_of(settings: Settings, rng: random.Random) -> str:
+    """The flows of cbr; those of flowgen begin after a while, and are there when it measures."""
+    after = settings.get("flows", {}).get("after", 0)
+    result = []
+    for name, flow in settings["steady"].items():
+        phases = flow.get("phases")
+        if not phases:
+            begin = drawn(flow.get("begin", 0), rng)
+            phases = f"{plain(begin)}*0," if begin else ""
+            span = after + settings["duration"] - begin
+            phases += f"{plain(span)}*{flow['bytes']}/{plain(every_of(flow))}"
+        result.append(f"{name}:{plain(after + flow.get('skip', 0))}:{phases}")
+    return " ".join(result)
+
+
+def bulk_of(settings: Settings, span: float, rng: random.Random) -> str:
+    """The options of bulk."""
+    bulk = settings["bulk"]
+    given = {"flows": bulk_count(settings), "interval": bulk.get("interval", 0)}
+    given["stagger"] = drawn(bulk.get("stagger", 0), rng)
+    given["duration"] = span
+    return " ".join(f"--{key} {plain(value)}" for key, value in given.items() if value)
+
+
+def route_of(tcp: Settings, mtu: int) -> str:
+    """What a route tells TCP; a window of 0 is none."""
+    tcp = (NS2 if tcp.get("like") == "ns2" else {}) | tcp
+    mss = mtu - 40
+    words = [f"advmss {mss}"] if mtu != MTU else []
+    words += [f"window {tcp['window'] * mss}"] if tcp.get("window") else []
+    words += [f"initcwnd {tcp['initcwnd']}"] if "initcwnd" in tcp else []
+    words += [f"rto_min {plain(tcp['rto_min'] * 1000)}ms"] if "rto_min" in tcp else []
+    return " ".join(words)
+
+
+def modules_of_kind(words: str) -> list[str]:
+    """The qdisc's own."""
+    kind = words.split()[0]
+    return [] if kind in BUILT_IN else [f"sch_{kind}"]
+
+
+def needs_isn(words: str) -> bool:
+    return words.split()[0] == "run2c" and "no_learn" in words.split()
+
+
+def isn_of(network: Settings, words: str) -> str:
+    """The ports of the senders that tell what run2c does not learn."""
+    if not needs_isn(words):
+        return ""
+    adapted = network.get("adapted")
+    if adapted is None or adapted == len(links_of(network)):
+        return f"{PORT}-{LAST_PORT}"
+    return f"{PORT}-{PORT + adapted - 1}" if adapted else ""
+
+
+def modules_of(settings: Settings, words: str, isn: str) -> list[str]:
+    """The kernel modules that a run needs."""
+    bulk = settings.get("bulk", {})
+    own = "links" in settings["network"] or "rtts" in bulk
+    result = ["veth", "sch_htb", "sch_netem"]
+    result += ["sch_prio"] if own else []
+    result += ["cls_u32"] if own or "access" in bulk else []
+    result += modules_of_kind(words)
+    result += ["run2c_isn"] if isn else []
+    congestion = settings.get("tcp", {}).get("congestion", "cubic")
+    return result + ([] if congestion == "reno" else [f"tcp_{congestion}"])
+
+
+def mean_size(size: str) -> float:
+    """Packets."""
+    return parse(size).mean
+
+
+def weight_of(settings: Settings, span: float) -> float:
+    """Mbit that the bottleneck sends."""
+    flows = settings.get("flows")
+    rate = bits(settings["network"]["rate"]) / 1e6
+    weight = 0.0
+    if flows and "count" in flows:
+        weight = flows["count"] * mean_size(flows["size"]) * flows.get("mtu", MTU) * 8 / 1e6
+    elif flows:
+        weight = flows["load"] * settings["duration"] * rate
+    if "bulk" in settings:
+        return span * rate
+    # Small packets take as long as others
+    steady = settings.get("steady", {}).values()
+    packets = sum(span * 1e6 / every_of(flow) for flow in steady if "bytes" in flow)
+    return max(1.0, weight) + packets * WIRE_BITS / 1e6
+
+
+def watch_of(settings: Settings, words: str) -> dict[str, str]:
+    watch = settings.get("watch", {})
+    result = {"SAMPLES": "1"} if "samples" in watch and is_sift(words) else {}
+    if "lengths" in watch:
+        times = watch.get("seconds", settings.get("duration")) / watch["lengths"]
+        result["LENGTHS"] = f"{plain(watch['lengths'])} {round(times)}"
+    if "queues" in watch:
+        most = bulk_count(settings) + len(settings.get("steady", {})) + SPARE
+        options = {"flows": most, "interval": watch["queues"], "duration": settings["duration"]}
+        result["QUEUES"] = " ".join(f"--{key} {plain(value)}" for key, value in options.items())
+    return result
+
+
+def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
+    """One run; that of the floor is each flow alone, and nothing beside them."""
+    alone, rng = qdisc == FLOOR, random.Random(seed)
+    if alone:
+        settings = {k: v for k, v in settings.items() if k not in ("bulk", "steady", "watch")}
+    network, tcp, flows = settings["network"], settings.get("tcp", {}), settings.get("flows", {})
+    words = "pfifo limit 10000" if alone else settings["qdiscs"][qdisc]
+    words = words.replace(BUFFER, str(network.get("buffer")))
+    after = 0 if alone else flows.get("after", 0)
+    span = settings.get("duration", 0) + after
+    bulk = settings.get("bulk", {})
+    given = {
+        "QDISC": words,
+        "RATE": network["rate"],
+        "RTT_MS": str(network.get("rtt", 0)),
+        "LINKS": " ".join(links_of(network)),
+        "TCP": "ns2" if tcp.get("like") == "ns2" else "",
+        "ROUTE": route_of(tcp, flows.get("mtu", MTU)),
+        "CONGESTION": tcp.get("congestion", ""),
+        "ECN": "" if "ecn" not in tcp else str(int(tcp["ecn"])),
+        "SOCKET_MEMORY": str(tcp.get("socket_memory", "")),
+        "ISN": isn_of(network, words),
+        "AFTER": plain(after) if after else "",
+    }
+    if flows:
+        options = [*flows_of(settings), "--seed", str(seed), *(["--alone"] if alone else [])]
+        given["FLOWGEN"] = " ".join(options)
+    if bulk:
+        given["BULK"] = bulk_of(settings, span, rng)
+        given["RTTS"] = " ".join(map(plain, bulk.get("rtts", [])))
+        given["ACCESS"] = bulk.get("access", "")
+        minor = bulk.get("classes", {}).get(qdisc)
+        given["CLASSID"] = f"10:{minor:x}" if minor else ""
+    if "steady" in settings:
+        given["CBR"] = steady_of(settings, rng)
+    given |= watch_of(settings, words)
+    args = [f"{key}={value}" for key, value in given.items() if value]
+    programs = {"flowgen": "FLOWGEN", "bulk": "BULK", "cbr": "CBR", "queues": "QUEUES"}
+    needs = [SCRIPT, "net.sh", *(name for name, key in programs.items() if given.get(key))]
+    needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
+    needs += ["modules/sift_watch.ko"] if "SAMPLES" in given else []
+    modules = modules_of(settings, words, given["ISN"])
+    weight = weight_of(settings, span)
+    return Job(name, SCRIPT, args, modules, needs, weight, seed)
+
+
+def link(settings: Settings, senders: np.ndarray) -> Link:
+    """What each flow has to itself, by the port of its sender."""
+    network = settings["network"]
+    rate, mtu = bits(network["rate"]), settings["flows"].get("mtu", MTU)
+    own = [each.split("/") for each in links_of(network)]
+    if not own:
+        return Link(rate, network["rtt"], mtu)
+    rates = np.array([min(rate, bits(each)) for each, _ in own])
+    rtts = np.array([float(rtt) for _, rtt in own])
+    place = senders - PORT
+    if place.size and not 0 <= place.min() <= place.max() < len(own):
+        raise DataError("a flow of no sender's port")
+    return Link(rates[place], rtts[place], mtu)

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an experiment's file may say: its keys, and what is refused (docs/experiments.md)."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from lab.measure.reading import DataError
+from lab.run.qdiscs import BUFFER, FLOOR, LISTS
+
+MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
+UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+SHORT = "quick"  # the case of [quick]
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a value has to be, in words and as a test."""
+
+    allowed: str
+    fits: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table of which the keys are names."""
+
+    names: str  # a regular expression
+    allowed: str
+    each: Any
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A list of tables."""
+
+    each: dict[str, Any]
+
+
+def number(least: float, most: float, whole: bool = False) -> Key:
+    kinds = (int,) if whole else (int, float)
+    what = f"{'a whole' if whole else 'a'} number from {least:g} to {most:g}"
+    return Key(what, lambda value: type(value) in kinds and least <= value <= most)
+
+
+def text(pattern: str, allowed: str) -> Key:
+    return Key(allowed, lambda value: type(value) is str and bool(re.fullmatch(pattern, value)))
+
+
+def choice(*values: str) -> Key:
+    return Key(" or ".join(f'"{value}"' for value in values), lambda value: value in values)
+
+
+def several(each: Key, most: int) -> Key:
+    def fits(value: Any) -> bool:
+        return type(value) is list and 0 < len(value) <= most and all(map(each.fits, value))
+
+    return Key(f"a list of 1 to {most}, each {each.allowed}", fits)
+
+
+def either(one: Key, other: Key) -> Key:
+    return Key(f"{one.allowed}, or {other.allowed}", lambda v: one.fits(v) or other.fits(v))
+
+
+def between(least: float, most: float) -> Key:
+    """Ends of what is drawn by the seed."""
+    each = number(least, most)
+
+    def fits(value: Any) -> bool:
+        return type(value) is list and len(value) == 2 and all(map(each.fits, value))
+
+    return Key("[LEAST, MOST] to draw it by the seed", fits)
+
+
+SWITCH = Key("true or false", lambda value: type(value) is bool)
+_RATE = r"([1-9]\d*|\d+\.\d+)([kmg]?)bit"
+_N = r"\d+(?:\.\d+)?(?:e\d+)?"
+_TERM = rf"(?:{_N}\*)?(?:(?:exp|fixed)\({_N}\)|pareto\({_N},{_N}\)|bp\({_N},{_N},{_N}\))"
+_PHASE = r"\d+(?:\.\d+)?\*(?:0|\d+/\d+(?:\.\d+)?)"
+_LINK = rf"(?:(\d+)\*)?({_RATE}/\d+(?:\.\d+)?)"
+CASE = r"\w[\w.-]*"
+RATE = text(_RATE, 'a rate such as "10mbit"')
+SECONDS = number(0, 1e5)
+DRAWN = either(SECONDS, between(0, 1e5))
+NAME = text(r"[\w.-]+", "a name")
+QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
+SETTINGS = {
+    "duration": number(1, 1e5),
+    "only": several(NAME, 50),
+    "network": {
+        "rate": RATE,
+        "rtt": number(0, 10000, whole=True),
+        "links": several(
+            text(_LINK, '"RATE/RTT-IN-MS", as "10mbit/6", or "5*10mbit/6" for five'), MOST_LINKS
+        ),
+        "groups": Named(
+            r"[a-z][\w.-]*",
+            "a letter, then letters, digits, ., _ and -",
+            number(1, MOST_LINKS, True),
+        ),
+        "adapted": number(0, MOST_LINKS, whole=True),
+        "buffer": number(1, 1e6, whole=True),
+    },
+    "tcp": {
+        "like": choice("linux", "ns2"),
+        "congestion": text(r"[a-z]+", 'the name of one, as "cubic" or "bbr"'),
+        "ecn": SWITCH,
+        "window": number(0, 10000, whole=True),
+        "initcwnd": number(1, 1000, whole=True),
+        "rto_min": number(0.001, 100),
+        "socket_memory": number(4096, 1 << 30, whole=True),
+    },
+    "flows": {
+        "size": text(
+            rf"{_TERM}(\+{_TERM}){{0,7}}", 'a sum such as "0.8*exp(4)+0.2*bp(13,5000,1.1)"'
+        ),
+        "load": number(0.001, 100),
+        "count": number(1, 60000, whole=True),
+        "mtu": number(100, 1500, whole=True),
+        "web": SWITCH,
+        "after": SECONDS,
+        "wait": number(1, 1e5),
+    },
+    "bulk": {
+        "flows": number(1, MOST_BULK, whole=True),
+        "rtts": several(number(0, 10000), MOST_LINKS),
+        "access": RATE,
+        "classes": Named(r"[\w.-]+", "that of a qdisc", number(1, 65534, whole=True)),
+        "interval": number(0.001, 1e5),
+        "stagger": DRAWN,
+        "skip": SECONDS,
+    },
+    "steady": Named(
+        r"[a-z0-9]{1,15}",
+        "up to 15 of a to z and 0 to 9",
+        {
+            "bytes": number(24, 1472, whole=True),
+            "every": number(0.01, 1e6),
+            "rate": RATE,
+            "phases": text(rf"{_PHASE}(,{_PHASE}){{0,3}}", '1 to 4 times "SECONDS*BYTES/US"'),
+            "begin": DRAWN,
+            "skip": SECONDS,
+        },
+    ),
+    "watch": {
+        "samples": NAME,
+        "lengths": number(0.01, 1e5),
+        "seconds": number(1, 1e5),
+        "over": several(number(0, 1e6, whole=True), 8),
+        "queues": number(0.001, 1e5),
+    },
+    "qdiscs": Named(rf"(?!{FLOOR}$)[\w.-]+", f"letters, digits, ., _ and -; not {FLOOR}", QDISC),
+}
+_PATTERN = text(r"\S.*", "a name, in which * is any text")
+PATTERNS = either(_PATTERN, several(_PATTERN, 50))
+_LIMIT = number(-1e12, 1e12)
+FILE = {
+    "title": text(r"\S.*", "a line of text"),
+    "seeds": several(number(0, 1e9, whole=True), 100),
+    "floor": SWITCH,
+    "against": text(r"\S+", "the name of a qdisc"),
+    "include": several(choice(*LISTS), len(LISTS)),
+    "bounds": Tables(
+        {
+            "metric": text(r"\S.*", "its name"),
+            "case": PATTERNS,
+            "qdisc": PATTERNS,
+            "of": {name: text(r"\S.*", "a name") for name in ("metric", "case", "qdisc")},
+            "at_least": _LIMIT,
+            "at_most": _LIMIT,
+            "enough": _LIMIT,
+        }
+    ),
+    "page": {
+        "section": choice("papers", "comparisons"),
+        "order": number(0, 1e6),
+        "advice": SWITCH,
+    },
+    SHORT: {"of": text(r"\S.*", "the name of a case"), **SETTINGS},
+    **SETTINGS,
+}
+
+
+def bits(rate: str) -> float:
+    """Per second, of "10mbit"."""
+    found = re.fullmatch(_RATE, rate)
+    if not found:
+        raise DataError(f"{rate!r} is no {RATE.allowed}")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def links_of(network: Settings) -> list[str]:
+    """One for each sender."""
+    found = [re.fullmatch(_LINK, each) for each in network.get("links", [])]
+    return [each[2] for each in found if each for _ in range(int(each[1] or 1))]
+
+
+def bulk_count(settings: Settings) -> int:
+    bulk = settings.get("bulk", {})
+    return len(bulk["rtts"]) if "rtts" in bulk else bulk.get("flows", 0)
+
+
+def is_sift(words: str) -> bool:
+    return words.split()[0] == "sift"
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """Of this file; each tells the key, and what is allowed."""
+
+    file: str
+
+    def say(self, what: str) -> NoReturn:
+        raise DataError(f"{self.file}: {what}")
+
+    def check(self, value: Any, spec: Any, where: str = "", lists: bool = False) -> None:
+        """Whether it is what `spec` says; with `lists` each value is a list of such."""
+        if isinstance(spec, Key):
+            if lists and (type(value) is not list or not value):
+                self.say(f"{where} has to be a list of values, each {spec.allowed}")
+            for one in value if lists else [value]:
+                if not spec.fits(one):
+                    self.say(f"{where} is {one!r}; it has to be {spec.allowed}")
+            return
+        if isinstance(spec, Tables):
+            if type(value) is not list:
+                self.say(f"{where} has to be a list of tables, [[{where}]]")
+            for i, one in enumerate(value, 1):
+                self.check(one, spec.each, f"{where} {i}")
+            return
+        if type(value) is not dict:
+            self.say(f"{where} has to be a table")
+        for name, inner in value.items():
+            at = f"{where}.{name}".lstrip(".")
+            if isinstance(spec, Named):
+                if not re.fullmatch(spec.names, name):
+                    self.say(f"{where}: {name!r} is no name here; a name is {spec.allowed}")
+                self.check(inner, spec.each, at, lists)
+            elif name not in spec:
+                self.say(f"{at} is not known; here may be {', '.join(spec)}")
+            else:
+                self.check(inner, spec[name], at, lists)
+
+    def combination(self, case: str, settings: Settings) -> None:
+        """Whether these values go together."""
+
+        def need(right: bool, what: str) -> None:
+            if not right:
+                self.say(f"case {case}: {what}")
+
+        qdiscs, flows = settings.get("qdiscs"), settings.get("flows")
+        need(bool(qdiscs), "qdiscs is empty; there is nothing to run")
+        need(
+            any(settings.get(what) for what in ("flows", "bulk", "steady")),
+            "there are neither flows nor bulk nor steady",
+        )
+        if flows is None or "count" not in flows:
+            need("duration" in settings, "duration is missing, the seconds in which flows begin")
+        else:
+            need(
+                not {"duration", "bulk", "steady"} & settings.keys() and not flows.get("web"),
+                "flows.count is in place of duration, and of bulk, steady and web",
+            )
+        for key in () if flows is None else ("size", "load"):
+            need(key in flows, f"flows.{key} is missing")
+        tcp = settings.get("tcp", {})
+        need(
+            tcp.get("like") != "ns2" or "congestion" not in tcp,
+            'tcp.congestion cannot be chosen with like = "ns2", which is Reno',
+        )
+        self._network(settings, need)
+        self._bulk(settings, need)
+        self._steady(settings.get("steady", {}), need)
+        self._watch(settings, need)
+        uses = [name for name, words in qdiscs.items() if BUFFER in words]
+        for name, words in qdiscs.items():
+            rest = re.search(r"[{}]", words.replace(BUFFER, ""))
+            need(not rest, f"qdiscs.{name}: {BUFFER} is all that may be in braces")
+        both = bool(uses) == ("buffer" in settings["network"])
+        need(both, f"network.buffer is what a qdisc's {BUFFER} is; have both or neither")
+
+    def _network(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        network = settings.get("network", {})
+        need("rate" in network, "network.rate is missing, of the bottleneck")
+        need(("rtt" in network) != ("links" in network), "network has to have either rtt or links")
+        senders = len(links_of(network))
+        need(senders <= MOST_LINKS, f"network.links are {senders}; it may have {MOST_LINKS}")
+        groups = network.get("groups")
+        need(
+            groups is None or sum(groups.values()) == senders,
+            f"network.groups has to tell of each of the {senders} links in which it is",
+        )
+        need(network.get("adapted", 0) <= senders, "network.adapted is more than there are links")
+
+    def _bulk(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        bulk, network = settings.get("bulk"), settings["network"]
+        if bulk is None:
+            return
+        need(("flows" in bulk) != ("rtts" in bulk), "bulk has to have either flows or rtts")
+        if "rtts" in bulk:
+            own = network.get("rtt") == 0 and "access" not in bulk
+            need(own, "bulk.rtts are all of the round trips: have network.rtt = 0, and no access")
+        if "access" in bulk:
+            need("rtt" in network, "bulk.access is a link of its own: have no network.links")
+        if "classes" in bulk:
+            need("access" in bulk, "bulk.classes needs access, which tells its packets from others")
+            unknown = sorted(set(bulk["classes"]) - set(settings["qdiscs"]))
+            need(not unknown, f"bulk.classes.{''.join(unknown[:1])} is none of the qdiscs")
+        if "duration" in settings:
+            need(bulk.get("skip", 0) < settings["duration"], "bulk.skip is all of the duration")
+
+    def _steady(self, steady: Settings, need: Callable[[bool, str], None]) -> None:
+        need(
+            len(steady) <= MOST_STEADY, f"steady has {len(steady)} flows; it may have {MOST_STEADY}"
+        )
+        for name, flow in steady.items():
+            need(
+                ("phases" in flow) != ("bytes" in flow)
+                and ("every" in flow) + ("rate" in flow) == ("bytes" in flow),
+                f"steady.{name} has to have either bytes and every or rate, or phases",
+            )
+            need("phases" not in flow or "begin" not in flow, f"steady.{name}.phases tell when")
+
+    def _watch(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        watch, qdiscs = settings.get("watch", {}), settings["qdiscs"]
+        if "samples" in watch:
+            sampling = is_sift(qdiscs.get(watch["samples"], "none"))
+            need(sampling and "flows" in settings, "watch.samples is a qdisc of sift, of flows")
+        if "lengths" in watch:
+            known = {"seconds", "duration"} & {*watch, *settings}
+            need(bool(known), "watch.seconds is missing, for how long")
+        else:
+            need(not {"seconds", "over"} & watch.keys(), "watch.lengths is missing, how often")
+        need("queues" not in watch or "bulk" in settings, "watch.queues are those of bulk")

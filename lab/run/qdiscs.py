@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The qdiscs that are compared, by the name of their list: `include` in an experiment's file."""
+
+BUFFER = "{buffer}"  # what network.buffer is, in packets
+LISTS = {
+    "peers": {
+        "pfifo": f"pfifo limit {BUFFER}",
+        "fq_codel": "fq_codel",
+        "cake": "cake besteffort flows",
+        "fq": "fq",
+        "sfq": "sfq",
+        "hhf": "hhf",
+    },
+    "ours": {"las": "las", "sqf": "sqf", "sift": "sift", "run2c": "run2c"},
+    # Is told the sizes
+    "oracle": {"srpt": "srpt"},
+}
+OURS = tuple(LISTS["ours"])
+PEERS = (*LISTS["peers"], "cake-rate")  # the last is cake where it shapes by itself
+ORACLE = tuple(LISTS["oracle"])
+FLOOR = "floor"  # in a qdisc's place: each download alone

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs that were never run would have written."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.measure.reading import HEADER, HEADERS
+from lab.run.experiment import Experiment
+from lab.run.keys import Settings, bulk_count, links_of
+from lab.run.qdiscs import FLOOR
+
+# Packets, and how many ms
+Flow = tuple[float, float]
+SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 5
+
+
+def stats(kind: str = "pfifo", drops: int = 3, **more: int) -> str:
+    """What tc says: first of what is not under test."""
+    qdisc = {"kind": kind, "handle": "10:", "drops": drops} | more
+    return json.dumps([{"kind": "htb", "handle": "1:", "drops": 9}, qdisc]) + "\n"
+
+
+def flows(some: Sequence[Flow], senders: int = 1, mtu: int = 1500, lost: int = 0) -> str:
+    """Begun 1 s after each other, from the senders in turn; one of 0 ms has failed.
+
+    Each has sent 10 packets; every third has lost 1, the one after it 2, if `lost` is 1.
+    """
+    lines = [HEADER]
+    for i, (size, delay) in enumerate(some):
+        shown = f"{delay * 1000:.0f},ok" if delay else "0,timeout"
+        ports = f"{5000 + i % senders},{2000 + i}"
+        lines.append(
+            f"{i},{i}000000,{(mtu - HEADERS) * size:.0f},{shown},{ports},10,{lost * i % 3}"
+        )
+    lines.append(f"#end flows {len(some)} failed {sum(not delay for _, delay in some)}")
+    return "\n".join([*lines, ""])
+
+
+def intervals(what: str, values: np.ndarray, seconds: float) -> str:
+    """A line for each interval, a column for each flow."""
+    lines = "".join(",".join(str(int(x)) for x in row) + "\n" for row in values)
+    head = f"{what} flows {values.shape[1]} interval_us {seconds * 1e6:.0f}\n"
+    return f"{head}{lines}#end intervals {len(values)}\n"
+
+
+def bulk(rates: np.ndarray, seconds: float = 1, sent: float = 1) -> str:
+    """Of bit/s by interval and flow, and how much more was sent than received."""
+    size = np.asarray(rates) / 8 * seconds
+    return intervals("bulk", size, seconds) + intervals("sent", size * sent, seconds)
+
+
+def cbr(name: str, delays: Sequence[int], least: int = 3000) -> str:
+    """Of delays in us; 0 is lost."""
+    lines = "".join(f"{delay}\n" if delay else "lost\n" for delay in delays)
+    ends = f"#end packets {len(delays)} lost {list(delays).count(0)}\n"
+    return f"cbr {name} bytes 160 least_us {least}\n{lines}{ends}"
+
+
+def lengths(*rows: tuple[float, int, int]) -> str:
+    """What tc shows of sift, by seconds and packets of the bands."""
+    return "".join(
+        f"lengths {at} {stats('sift', qlen=9, high_qlen=high, low_qlen=low)}"
+        for at, high, low in rows
+    )
+
+
+def samples(some: Sequence[int], senders: int = 1) -> str:
+    """Those of the flows, by number."""
+    return "".join(f"long {5000 + i % senders} {2000 + i}\n" for i in some)
+
+
+def of_run(settings: Settings, qdisc: str) -> str:
+    """All that such a run writes."""
+    alone, watch = qdisc == FLOOR, settings.get("watch", {})
+    senders = max(len(links_of(settings["network"])), 1)
+    text = ""
+    if settings.get("flows"):
+        text += flows(SOME, senders, settings["flows"].get("mtu", 1500))
+    kind = "pfifo" if alone else settings["qdiscs"][qdisc].split()[0]
+    more = {"records_peak": 7} if kind in ("sift", "run2c") else {}
+    if not alone and "bulk" in settings:
+        count, seconds = bulk_count(settings), settings["bulk"].get("interval", 1)
+        number = round(settings["bulk"].get("skip", 0) / seconds) + 20
+        text += bulk(np.tile(1e6 * (1 + np.arange(count) % 3), (number, 1)), seconds, 1.1)
+        if "queues" in watch:
+            queues = np.tile(np.arange(count + 5) * 1000, (number, 1))
+            text += intervals("queues", queues, watch["queues"])
+    for name in () if alone else settings.get("steady", {}):
+        text += cbr(name, [5000, 0, 4000])
+    if not alone and "lengths" in watch:
+        text += lengths((10, 30, 2), (10.1, 4, 50))
+    if not alone and "samples" in watch and kind == "sift":
+        text += samples(range(senders + 1), senders)
+    return text + stats(kind, **more)
+
+
+def data(experiment: Experiment) -> dict[str, str]:
+    """By the name of the job."""
+    return {
+        job.name: of_run(experiment.cases[case], qdisc)
+        for (case, qdisc, _), job in experiment.runs.items()
+    }
