@@ -86,6 +86,10 @@ note_lengths() { # SECONDS TIMES
 }
 
 exec 3>/dev/ttyS1
+if [ -n "${SAMPLES-}" ]; then
+	rmmod sch_sift
+	insmod "$here/modules/sift_watch.ko" # is sch_sift, and takes notes
+fi
 # Network namespaces begin with that of the first one
 [ -z "${CONGESTION-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONGESTION"
 net_up
@@ -120,7 +124,6 @@ for ns in $ends; do
 done
 isn=/sys/module/run2c_isn/parameters
 [ -z "${ISN-}" ] || echo "$ISN" >$isn/ports
-[ -z "${SAMPLES-}" ] || insmod "$here/modules/sift_watch.ko"
 
 # cbr counts all that there is to do, the others only their part
 speaker=${CBR:+cbr}

@@ -97,6 +97,7 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool) -> Guest:
         args=job.args,
         seed=job.seed,
         modules=job.modules,
+        needs=job.needs,
         fresh=fresh,
     )
 
