@@ -13,7 +13,7 @@ from lab.run.qdiscs import FLOOR
 
 # Packets, and how many ms
 Flow = tuple[float, float]
-SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 5
+SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 10
 
 
 def stats(kind: str = "pfifo", drops: int = 3, **more: int) -> str:
