@@ -493,7 +493,7 @@ def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     def run_all(_: object, jobs: list[figures.Job], *__: object) -> None:
         for job in jobs:
             path = tmp_path / job.name
-            slow = 2 if "-las-" in job.name else 1
+            slow = 2 if "-las-" in job.name else 0.5 if "-floor-" in job.name else 1
             path.write_text(made_up.flows([(5, 30.0 * slow), (50, 90.0)]) + made_up.stats())
             job.result = Result(0, "", path, path, 1)
 
