@@ -22,7 +22,8 @@ LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some b
 
 def to_csv(rows: Rows) -> str:
     """A line for each run, without curves; what a run has not is empty."""
-    names = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
+    every = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
+    names = [n for n in every if not all(np.isnan(of.get(n, np.nan)) for of in rows.values())]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*KEYS, *names])

@@ -830,7 +830,9 @@ def sqf_over_time(
                 for source in ("measured", "model, (1) to (4)"):
                     known = source != "measured"
                     lines = []
-                    for i, name in enumerate(of.names, 1):
+                    # What UDP sends is as constant as it is told
+                    some = of.names if known or unit == "kB" else of.names[: len(of.rtts)]
+                    for i, name in enumerate(some, 1):
                         metric = f"A{i}" if unit == "Mbit/s" else f"kB{i}"
                         at = At("sqf-figures", case, policy, metric)
                         at = theory(f"sqf-{case}", policy, f"{name}, {unit}") if known else at

@@ -13,7 +13,7 @@ from lab.run.qdiscs import FLOOR
 
 # Packets, and how many ms
 Flow = tuple[float, float]
-SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 5
+SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 10
 
 
 def stats(kind: str = "pfifo", drops: int = 3, **more: int) -> str:
@@ -77,7 +77,7 @@ def of_run(settings: Settings, qdisc: str) -> str:
     senders = max(len(links_of(settings["network"])), 1)
     text = ""
     if settings.get("flows"):
-        text += flows(SOME, senders, settings["flows"].get("mtu", 1500))
+        text += flows(SOME, senders, settings["flows"].get("mtu", 1500), lost=not alone)
     kind = "pfifo" if alone else settings["qdiscs"][qdisc].split()[0]
     more = {"records_peak": 7} if kind in ("sift", "run2c") else {}
     if not alone and "bulk" in settings:

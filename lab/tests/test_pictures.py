@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.measure import numbers as metrics
 from lab.measure.numbers import Rows, from_csv, to_csv
 from lab.page import pictures
+from lab.run.qdiscs import ORACLE, OURS, PEERS
 
 QDISCS = ["pfifo", "cake", "las", "mine", "srpt"]
 
@@ -85,7 +85,7 @@ def test_lines(drawn: list[Any], tmp_path: Path) -> None:
 
 def test_nobody_looks_like_another() -> None:
     """And each as in every other picture, but for those that only one has."""
-    names = ["plain", *metrics.PEERS, *metrics.ORACLE, "other", *metrics.OURS]
+    names = ["plain", *PEERS, *ORACLE, "other", *OURS]
     looks = [tuple(pictures.style(name, names).items()) for name in names]
     assert len(set(looks)) == len(names)
     assert pictures.style("sift", ["sift"]) == pictures.style("sift", names)

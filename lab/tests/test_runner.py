@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from vm import Result, VMError
 
 
 def job(name: str, weight: float = 1, **state: float) -> runner.Job:
-    return runner.Job(name, runner.SCRIPT, [], weight, **state)
+    return runner.Job(name, runner.SCRIPT, [], ["veth"], ["net.sh"], weight, **state)
 
 
 def test_time_left() -> None:
@@ -52,21 +53,31 @@ def test_progress() -> None:
     assert one.share == 1
 
 
-def test_seeds_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job's own, or else that of all."""
+def test_what_a_machine_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job's own: no other's seed, modules or words."""
     seen = {}
 
     class Fake:
-        def __init__(self, built: object, *, name: str, seed: int, **others: object) -> None:
-            seen[name] = seed
+        def __init__(self, built: object, *, name: str, **others: object) -> None:
+            seen[name] = others
 
         def run(self, on_line: object) -> Result:
             return Result(0, "", Path(), Path(), 0)
 
     monkeypatch.setattr(runner, "Guest", Fake)
-    own = runner.Job("own", runner.SCRIPT, [], seed=0)
-    runner.run_all(None, [job("a"), own], 2, 5, "x")
-    assert seen == {"x-a": 5, "x-own": 0}
+    own = runner.Job("own", runner.SCRIPT, ["A=1"], ["sch_las"], [], seed=0)
+    runner.run_all(None, [job("a"), own], 2, "x")
+    assert set(seen) == {"x-a", "x-own"}
+    mine = seen["x-own"]
+    assert (mine["seed"], mine["modules"], mine["args"]) == (0, ["sch_las"], ["A=1"])
+    assert (seen["x-a"]["seed"], seen["x-a"]["modules"]) == (1, ["veth"])
+
+
+def test_what_tells_runs_apart() -> None:
+    one = job("a")
+    assert one.key == job("b", weight=7).key
+    for change in ({"seed": 2}, {"args": ["A=1"]}, {"modules": []}, {"needs": []}):
+        assert replace(one, **change).key != one.key
 
 
 CONSOLE = """\
@@ -103,9 +114,9 @@ def test_last_words_of_a_job(error: str, why: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(runner, "Guest", Fake)
     with pytest.raises(VMError) as failed:
-        runner.run_all(None, [job("a")], 1, 1, "x")
+        runner.run_all(None, [job("a")], 1, "x")
     said = 'one\n  two\n  What is "ordr"?'
     assert str(failed.value) == f"the run a: {why}; see console.log; it said last:\n  {said}"
     monkeypatch.setattr(sys.modules[__name__], "CONSOLE", "shortfirst-vm: up\n")
     with pytest.raises(VMError, match=r"see console\.log$"):
-        runner.run_all(None, [job("a")], 1, 1, "x")
+        runner.run_all(None, [job("a")], 1, "x")
