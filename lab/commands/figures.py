@@ -19,9 +19,9 @@ from lab.commands import experiment
 from lab.measure.numbers import Rows, measure
 from lab.measure.reading import DataError, format_rows
 from lab.page.write import FILES, Page, store, write
-from lab.papers import theory
-from lab.papers.items import THEORY
+from lab.papers.index import modelled
 from lab.papers.sqf_tables import Setting
+from lab.papers.vocabulary import THEORY
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import BOOT, LAB, Job, run_all
 from vm import Built, prepare
@@ -182,7 +182,7 @@ def main() -> int:
     if options.list:
         return 0
     if not options.page:
-        store(where, THEORY, theory.numbers())
+        store(where, THEORY, modelled())
     if not (options.page or options.theory):
         built = prepare(options.kernel)
         for part, jobs in runs:

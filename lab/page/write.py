@@ -23,7 +23,8 @@ from lab.measure.reading import COLOURS, DataError, new_figure, save
 from lab.page import pictures
 from lab.page.advice import COMPARISONS, QUICK, choose, digits, markdown
 from lab.page.goals import curves
-from lab.papers.items import ITEMS, THEORY, At, Item, Line, Panel, Results, Row, Value
+from lab.papers.index import ITEMS
+from lab.papers.vocabulary import THEORY, At, Item, Line, Panel, Results, Row, Value
 from lab.run.experiment import EXPERIMENTS, Experiment, read
 
 ABOUT = "about"  # of the notes: on a paper's names

@@ -15,8 +15,9 @@ from lab.measure.numbers import Rows, points
 from lab.measure.reading import DataError
 from lab.page import advice as choose
 from lab.page import write as page
-from lab.papers import theory
-from lab.papers.items import ITEMS, At, Benefit, Item, Least, Line, Of, Panel, Row, ratio
+from lab.papers import run2c, sift, sqf
+from lab.papers.index import ITEMS, modelled
+from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Of, Panel, Row, ratio
 from lab.tests.test_experiment import (
     FLOWGEN,
     STATS,
@@ -114,15 +115,15 @@ def test_what_items_take_is_what_modules_give(name: str) -> None:
 
 def test_what_items_take_is_what_the_models_give(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the slow ones made quick."""
-    small = theory.sift.bounded_pareto
-    monkeypatch.setattr(theory.sift, "bounded_pareto", lambda *_, **__: small(1, 10000, 1.1))
-    monkeypatch.setattr(theory.sift.Split, "__post_init__", lambda self: None)
-    monkeypatch.setattr(theory.mg1, "mean_ps_ps", lambda queue, threshold: threshold)
-    monkeypatch.setattr(theory.mg1, "best_threshold", lambda *_: (200, 1))
-    solve = theory.fluid.solve
+    small = sift.model.bounded_pareto
+    monkeypatch.setattr(sift.model, "bounded_pareto", lambda *_, **__: small(1, 10000, 1.1))
+    monkeypatch.setattr(sift.model.Split, "__post_init__", lambda self: None)
+    monkeypatch.setattr(run2c.mg1, "mean_ps_ps", lambda queue, threshold: threshold)
+    monkeypatch.setattr(run2c.mg1, "best_threshold", lambda *_: (200, 1))
+    solve = sqf.fluid.solve
     quick = {"step": 0.01}
-    monkeypatch.setattr(theory.fluid, "solve", lambda *a, **k: solve(*a, **(k | quick)))
-    results = {"theory": theory.numbers()}
+    monkeypatch.setattr(sqf.fluid, "solve", lambda *a, **k: solve(*a, **(k | quick)))
+    results = {"theory": modelled()}
     for at, curve in used():
         if at.experiment == "theory":
             assert at.curve(results) if curve else at.values(results), at
@@ -542,7 +543,7 @@ def test_what_has_ended_is_written(
     monkeypatch.setattr(figures, "run", run)
     monkeypatch.setattr(figures, "prepare", lambda _: None)
     monkeypatch.setattr(figures, "RESULTS", where)
-    monkeypatch.setattr(figures.theory, "numbers", models_made_up)
+    monkeypatch.setattr(figures, "modelled", models_made_up)
     monkeypatch.setattr(page, "picture", lambda *_: None)
     monkeypatch.setattr(page, "side_by_side", lambda *_: True)
     monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "mix,d1-tcp"])
