@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 
-from lab.measure.reading import DataError, Link, plot, read_run, table
+from lab.measure.reading import DataError, Link, read_run, table
 from lab.run.guests import LAB, SCRIPT, Job, run_all
 from vm import prepare, versions
 
@@ -64,6 +64,8 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    from lab.page.pictures import by_size
+
     options = arguments()
     built = prepare(options.kernel)
     what = f"D1, {options.rate:g} Mbit/s, RTT {options.rtt} ms, load {options.load:g}"
@@ -88,7 +90,7 @@ def main() -> int:
     text = f"{what}, kernel {options.kernel}: {len(floor.status)} flows\n\n"
     text += table(others, floor, link)
     (where / "table.txt").write_text(text)
-    plot(others, floor, what, where / "demo")
+    by_size(others, floor, what, where / "demo")
     print("\n" + text)
     for package, version in versions(built).items():
         print(f"{package} {version}")

@@ -13,7 +13,7 @@ from lab.commands.demo import parse_qdiscs
 from lab.measure.numbers import from_csv, means, measure, tables, to_csv
 from lab.measure.reading import DataError
 from lab.page import pictures
-from lab.page.goals import GOALS, curves
+from lab.page.goals import GOALS
 from lab.papers import las_log, run2c_figures, sift_figures, sqf_figures, sqf_tables
 from lab.run.experiment import EXPERIMENTS, Experiment, find, modules_of_kind, read
 from lab.run.guests import LAB, Job, run_all
@@ -122,7 +122,7 @@ def run_file(experiment: Experiment, options: argparse.Namespace) -> bool:
     found = means(rows)
     reached = GOALS[experiment.goals](found, experiment) if experiment.goals else []
     text += "".join(f"{goal}: {'met' if ok else 'NOT MET'}\n" for goal, ok in reached)
-    if curves(found, experiment, where / "curves"):
+    if pictures.by_option(found, experiment, where / "curves"):
         text += f"picture: {where / 'curves.svg'}\n"
     elif pictures.draw(rows, experiment.title, where / experiment.name):
         text += f"picture: {where / experiment.name}.svg\n"

@@ -18,7 +18,8 @@ from pathlib import Path
 from lab.commands import experiment
 from lab.measure.numbers import Rows, measure
 from lab.measure.reading import DataError, format_rows
-from lab.page.write import FILES, Page, store, write
+from lab.page.results import FILES, Page, write
+from lab.page.stored import store
 from lab.papers.index import modelled
 from lab.papers.sqf_tables import Setting
 from lab.papers.vocabulary import THEORY

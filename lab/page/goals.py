@@ -2,12 +2,8 @@
 """What experiments of files are to reach, by the name that a file gives as `goals`."""
 
 from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
 
 from lab.measure.numbers import Means
-from lab.measure.reading import COLOURS, new_figure, save
 from lab.run.experiment import Experiment
 
 Goals = list[tuple[str, bool]]
@@ -62,25 +58,3 @@ GOALS: dict[str, Callable[[Means, Experiment], Goals]] = {
     "bulk": bulk,
     "run2c-curve": run2c_curve,
 }
-
-
-def curves(means: Means, experiment: Experiment, path: Path, png: bool = True) -> bool:
-    """A picture of the excess by the qdiscs that only one case has, where there are such."""
-    own = {
-        case: [name for name in settings["qdiscs"] if name not in experiment.common]
-        for case, settings in experiment.cases.items()
-    }
-    own = {case: qdiscs for case, qdiscs in own.items() if len(qdiscs) > 1}
-    if not own or not experiment.against:
-        return False
-    figure, axes = new_figure(8, 2.2 * len(own), len(own))
-    for axis, (case, qdiscs) in zip(np.atleast_1d(axes), own.items(), strict=True):
-        reference = means[case][experiment.against]["excess"]
-        axis.plot(qdiscs, [means[case][q]["excess"] / reference for q in qdiscs], "o-")
-        axis.lines[0].set_color(COLOURS[3])
-        axis.set_ylim(0)
-        axis.set_title(case, fontsize=8)
-        axis.set_ylabel(f"excess / {experiment.against}'s", fontsize=8)
-        axis.tick_params(labelsize=7)
-    save(figure, path, png)
-    return True

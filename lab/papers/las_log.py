@@ -18,15 +18,14 @@ import numpy as np
 
 from lab.measure.numbers import Rows, points
 from lab.measure.reading import (
-    COLOURS,
     WIRE_BITS,
     Run,
     format_rows,
-    new_figure,
     parse_run,
-    save,
     split_bulk,
 )
+from lab.page.looks import FREE
+from lab.page.svg import new_figure, save
 from lab.run.guests import Job
 
 QDISCS = {
@@ -110,7 +109,7 @@ def report(
             shown += [f"{packets.mean():.1f}", f"{packets.min():.1f}", str(np.sum(packets == 0))]
             rows.append([f"{case} {name}", *shown, EXPECTED.get(name, "-"), str(web.failed)])
             time = (np.arange(packets.size) + 0.5) * INTERVAL
-            axis.plot(time, packets, color=COLOURS[i % len(COLOURS)], label=name)
+            axis.plot(time, packets, color=FREE[i % len(FREE)].colour, label=name)
         axis.set(xlabel="time, s", ylabel="packets/s", title=CASES[case])
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)

@@ -30,15 +30,14 @@ import numpy as np
 from lab.commands.demo import SIZES
 from lab.measure.numbers import Metrics, Rows, points
 from lab.measure.reading import (
-    COLOURS,
     PAYLOAD,
     Run,
     format_rows,
-    new_figure,
     parse_run,
-    save,
     split_bulk,
 )
+from lab.page.looks import FREE
+from lab.page.svg import new_figure, save
 from lab.run.guests import SCRIPT, Job
 
 QDISCS = {
@@ -342,7 +341,7 @@ def picture(found: dict[str, dict[str, Measured]], path: Path) -> None:
         case = CASES[label]
         lines = [(name, one, group) for group in case.groups for name, one in runs.items()]
         for i, (name, one, group) in enumerate(lines):
-            style = {"color": COLOURS[i % len(COLOURS)], "label": f"{name} {group}".strip()}
+            style = {"color": FREE[i % len(FREE)].colour, "label": f"{name} {group}".strip()}
             draw(row, case, one, case.groups[group], style)
         row[0].set(xlabel="s", ylabel="flows in progress", yscale="symlog")
         row[0].set_title(f"{label}, {'TCP of today' if case.today else 'TCP of ns-2'}")

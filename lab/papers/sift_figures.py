@@ -26,7 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from lab.measure.numbers import Metrics, Rows, points
-from lab.measure.reading import COLOURS, DataError, Run, format_rows, new_figure, parse_run, save
+from lab.measure.reading import DataError, Run, format_rows, parse_run
+from lab.page.looks import FREE
+from lab.page.svg import new_figure, save
 from lab.run.guests import SCRIPT, Job
 
 # As ns-2 had RED before October 2004: 5 and 15 packets, 0.1, 1/512. In the kernel's terms: with
@@ -269,10 +271,8 @@ def picture(
     axes = np.atleast_2d(axes)
     for i, (label, group, _) in enumerate(rows):
         for j, kind in enumerate(("short", "long", "all")):
-            for colour, (name, values) in zip(
-                COLOURS, lines[label, group, kind].items(), strict=False
-            ):
-                axes[i, j].semilogy(*zip(*values, strict=True), "o-", color=colour, label=name)
+            for mine, (name, values) in zip(FREE, lines[label, group, kind].items(), strict=False):
+                axes[i, j].semilogy(*zip(*values, strict=True), "o-", color=mine.colour, label=name)
             axes[i, j].set_title(f"{CASES[label].title}, {group}: {kind}", fontsize=8)
     axes[0, 0].legend(fontsize=7)
     figure.supxlabel("load")

@@ -16,14 +16,13 @@ import numpy as np
 
 from lab.measure.numbers import Rows, points
 from lab.measure.reading import (
-    COLOURS,
     format_rows,
-    new_figure,
-    save,
     split_bulk,
     split_intervals,
     split_steady,
 )
+from lab.page.looks import FREE
+from lab.page.svg import new_figure, save
 from lab.papers.sqf_tables import MODULES, PAYLOAD, UDP_WIRE, WIRE
 from lab.run.guests import Job
 
@@ -105,7 +104,7 @@ def draw(axes: tuple, case: Case, rates: np.ndarray, queues: np.ndarray, title: 
             axis.plot(
                 time,
                 values[: time.size, i] / scale,
-                color=COLOURS[i],
+                color=FREE[i].colour,
                 linewidth=0.9,
                 label=case.names[i],
             )

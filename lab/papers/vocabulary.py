@@ -91,9 +91,14 @@ class Benefit:
     mine: At
     other: At
 
+    @property
+    def count(self) -> At:
+        """How many flows are of each size."""
+        return replace(self.mine, metric="flows")
+
     def values(self, results: Results) -> list[float]:
         pair = [dict(at.curve(results)) for at in (self.mine, self.other)]
-        count = dict(replace(self.mine, metric="flows").curve(results))
+        count = dict(self.count.curve(results))
         sizes = sorted(set(pair[0]) & set(pair[1]) & set(count))
         total = sum(count[x] for x in sizes)
         sooner = sum(count[x] for x in sizes if pair[0][x] < pair[1][x])
@@ -115,6 +120,25 @@ class Least:
 
 
 Value = At | Of | Benefit | Least
+
+
+def value_of(value: Value | None, results: Results) -> float | None:
+    """The mean of the seeds."""
+    found = value.values(results) if value else []
+    return sum(found) / len(found) if found else None
+
+
+def parts_of(value: Value | None) -> Iterator[tuple[At, bool]]:
+    """What a value follows from, and whether that is a whole curve."""
+    if isinstance(value, At):
+        yield value, False
+    elif isinstance(value, Of):
+        for part in value.parts:
+            yield from parts_of(part)
+    elif isinstance(value, Benefit):
+        yield from ((at, True) for at in (value.mine, value.other, value.count))
+    elif isinstance(value, Least):
+        yield from ((at, True) for at in (value.mine, value.other))
 
 
 @dataclass(frozen=True)
@@ -158,3 +182,15 @@ class Item:
 
 def theory(figure: str, what: str, metric: str) -> At:
     return At(THEORY, figure, what, metric)
+
+
+def taken_of(item: Item) -> Iterator[tuple[At, bool]]:
+    """All that an item takes from somewhere, and whether it is a whole curve."""
+    for row in item.rows:
+        yield from parts_of(row.measured)
+        yield from parts_of(row.model)
+    for line in (line for panel in item.panels for line in panel.lines):
+        if isinstance(line.points, At):
+            yield line.points, True
+        else:
+            yield from ((at, False) for _, at in line.points)

@@ -14,10 +14,11 @@ from lab.measure import numbers as metrics
 from lab.measure.numbers import Rows, points
 from lab.measure.reading import DataError
 from lab.page import advice as choose
-from lab.page import write as page
+from lab.page import costs, stored
+from lab.page import results as page
 from lab.papers import run2c, sift, sqf
 from lab.papers.index import ITEMS, modelled
-from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Of, Panel, Row, ratio
+from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ratio, taken_of
 from lab.tests.test_experiment import (
     FLOWGEN,
     STATS,
@@ -44,27 +45,9 @@ def test_all_that_is_asked_for_is_there() -> None:
     assert all(item.rows or item.panels for items in ITEMS.values() for item in items)
 
 
-def leaves(value: object) -> list[At]:
-    if isinstance(value, At):
-        return [value]
-    if isinstance(value, Of):
-        return [at for part in value.parts for at in leaves(part)]
-    return [value.mine, value.other] if isinstance(value, Benefit | Least) else []
-
-
 def used() -> list[tuple[At, bool]]:
     """All that the items take from somewhere, and whether it is a curve."""
-    result = []
-    for item in (item for items in ITEMS.values() for item in items):
-        for row in item.rows:
-            for value in (row.measured, row.model):
-                result += [(at, isinstance(value, Benefit | Least)) for at in leaves(value)]
-        for line in (line for panel in item.panels for line in panel.lines):
-            whole = isinstance(line.points, At)
-            result += [
-                (at, whole) for at in ([line.points] if whole else dict(line.points).values())
-            ]
-    return result
+    return [one for items in ITEMS.values() for item in items for one in taken_of(item)]
 
 
 def made_up(name: str) -> Rows:
@@ -212,24 +195,25 @@ def test_a_note_that_is_not_needed(tmp_path: Path) -> None:
 
 
 def test_notes(tmp_path: Path) -> None:
-    assert page.load_notes(tmp_path) == {}
+    assert stored.load_notes(tmp_path) == {}
     (tmp_path / "notes.toml").write_text('[sift-9]\n"a*" = "It is so."\n')
-    assert page.load_notes(tmp_path) == {"sift-9": {"a*": "It is so."}}
+    assert stored.load_notes(tmp_path) == {"sift-9": {"a*": "It is so."}}
     for wrong in ("[sift-9", 'sift-9 = "It is so."\n', "[sift-9]\na = 1\n", "[sift-9]\n"):
         (tmp_path / "notes.toml").write_text(wrong)
         with pytest.raises(DataError, match="notes.toml: "):
-            page.load_notes(tmp_path)
+            stored.load_notes(tmp_path)
 
 
 def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     panel = Panel("p", "x", "y", (Line("l", at("c")), Line("m", ((1.0, at("a")),), True)), log="x")
     mine = Item("i", "I", "x", (Row("a", at("a"), 1),), (panel,) * 3, reason="So it is.")
-    monkeypatch.setattr(page, "ITEMS", {"paper": [mine]})
+    for module in (page, stored):
+        monkeypatch.setattr(module, "ITEMS", {"paper": [mine]})
     found = {("base", "las", n): {"a": n / 3, **points("c", [1, 2], [3, n])} for n in (1, 2, 3)}
     written = []
     for name in "ab":
         where = tmp_path / name / "results"
-        page.store(where, "x", found)
+        stored.store(where, "x", found)
         page.write(where, {"x"})
         files = [*where.iterdir(), where.with_suffix(".md")]
         written.append({path.name: path.read_bytes() for path in files})
@@ -237,11 +221,9 @@ def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert set(written[0]) == {"x.csv", "x-curves.csv", "i.svg", "results.md"}
     text = written[0]["results.md"].decode()
     assert "| a | 0.6667 ±0.83 | 1 | - | -33 % of the paper |" in text
-    assert page.load(tmp_path / "a/results")["x"]["base", "las", 2] == {
-        "a": pytest.approx(2 / 3, rel=1e-6),
-        "c@1": 3,
-        "c@2": 2,
-    }
+    again = stored.load(tmp_path / "a/results")["x"]
+    assert again["base", "las", 1] == {"a": pytest.approx(1 / 3, rel=1e-6), "c@1": 3, "c@2": 1}
+    assert again["base", "las", 2] == {"a": pytest.approx(2 / 3, rel=1e-6)}
 
 
 def test_share_of_flows_that_gain() -> None:
@@ -283,13 +265,13 @@ def test_in_words() -> None:
 
 def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "costs.csv"
-    monkeypatch.setattr(choose, "COSTS", path)
-    lines = ["qdisc,case,enqueue,dequeue"]
-    for i, name in enumerate(choose.MEASURED):
-        lines += [f"{name},easy,{i},1", f"{name},hard,{100 - i},100"]
+    monkeypatch.setattr(costs, "COSTS", path)
+    lines = ["qdisc,case,enqueue,dequeue,enqueue_max,dequeue_max,drops"]
+    for i, name in enumerate(costs.MEASURED):
+        lines += [f"{name},easy,{i},1,9,9,0", f"{name},hard,{100 - i},100,9,9,0"]
     path.write_text("\n".join(lines))
-    text = "\n".join(choose.costs())
-    names = list(choose.MEASURED)
+    text = "\n".join(costs.costs())
+    names = list(costs.MEASURED)
     assert f"| easy | {' | '.join(str(1 + i) for i in range(len(names)))} |" in text
     easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
     assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
@@ -435,6 +417,35 @@ def test_curves_have_a_file_of_their_own() -> None:
     assert again == {("c", "q", 1): {"a": 1.5, "b@1": 3}}
 
 
+def test_only_curves_that_are_taken_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A whole curve, or one point of it; of the first seed, which is what is drawn."""
+    panel = Panel("p", "x", "y", (Line("l", at("c")), Line("m", ((1.0, at("a")),))))
+    gain = Benefit(at("ms"), at("ms", "fifo"))
+    mine = Item("i", "I", "x", (Row("r", at("d@2")), Row("s", gain)), (panel,))
+    monkeypatch.setattr(stored, "ITEMS", {"paper": [mine]})
+    values = {"a": 1.0}
+    for name in ("c", "d", "ms", "flows", "CDF"):
+        values |= points(name, [1, 2], [3, 4])
+    keys = [("base", "las", 1), ("base", "las", 2), ("base", "fifo", 1), ("other", "las", 1)]
+    stored.store(tmp_path, "x", {key: values for key in keys})
+    text = (tmp_path / "x-curves.csv").read_text()
+    assert sorted({line.rsplit(",", 2)[0] for line in text.splitlines()[1:]}) == [
+        "base,fifo,1,ms",
+        "base,las,1,c",
+        "base,las,1,d",
+        "base,las,1,flows",
+        "base,las,1,ms",
+    ]
+    assert text.count(",d,") == 1 and text.count(",c,") == 2
+    # Of another experiment nothing is taken, and what was is gone
+    stored.store(tmp_path, "y", {keys[0]: values})
+    monkeypatch.setattr(stored, "ITEMS", {"paper": []})
+    stored.store(tmp_path, "x", {keys[0]: values})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv", "y.csv"]
+
+
 def compared_of(name: str) -> Rows:
     """A comparison that was never run: each qdisc has a value of its own, as has each seed."""
     experiment = page.read(page.EXPERIMENTS / f"{name}.toml")
@@ -474,10 +485,10 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(page, "side_by_side", lambda experiment, *_: True)
     pictures: list[str] = []
     where = tmp_path / "results"
-    page.store(where, "theory", models_made_up())
+    stored.store(where, "theory", models_made_up())
     for part in figures.parts():
         name = part.name
-        page.store(where, name, made_up(name) if name in MODULES else compared_of(name))
+        stored.store(where, name, made_up(name) if name in MODULES else compared_of(name))
     one = page.write(where)
     text = where.with_suffix(".md").read_text()
     assert not one.missing and page.MISSING not in text
@@ -565,7 +576,7 @@ def test_pictures_of_comparisons(name: str, tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     assert path.name == f"{name}.svg"
     # By its options, or else side by side
-    assert ("<!-- excess / cake's -->" in path.read_text()) == (name == "run2c-curve")
+    assert (">excess / cake's</text>" in path.read_text()) == (name == "run2c-curve")
     nothing = {key: {"bulk Mbit/s": 9.0} for key in compared_of("old-flows")}
     if name == "old-flows":
         assert not page.side_by_side(file, nothing, tmp_path / "none")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How a qdisc looks in every picture: a colour and a mark of its own.
+
+Ours are solid lines, others dashed, and SRPT, which is told the sizes, is dotted black. What is an
+experiment's own, or no qdisc, takes the colours that nobody in its picture has.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lab.measure.numbers import ORACLE, PEERS
+
+
+@dataclass(frozen=True)
+class Look:
+    colour: str
+    mark: str
+    line: str = "-"
+    width: float = 1.4
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """As matplotlib's keywords."""
+        return {
+            "color": self.colour,
+            "marker": self.mark,
+            "linestyle": self.line,
+            "linewidth": self.width,
+        }
+
+
+# Of ours, first as they are, then as the articles have them; Okabe and Ito's and Tol's colours,
+# distinct to colour-blind eyes
+LOOKS = {
+    "las": Look("#D55E00", "o"),
+    "sqf": Look("#56B4E9", "^"),
+    "sift": Look("#009E73", "s"),
+    "run2c": Look("#0072B2", "D"),
+    "plain": Look("#882255", "v"),
+    "log-0.5": Look("#DDAA33", "<"),
+    "log-1": Look("#661100", ">"),
+    "lqf": Look("#117733", "h"),
+    "sift-gbw": Look("#66CC99", "p"),
+    "run": Look("#332288", "P"),
+    "run2c-learn": Look("#AA4499", "X"),
+    "pfifo": Look("#9AA0A6", "x", "--", 1),
+    "fq_codel": Look("#CC79A7", "+", "--", 1),
+    "cake": Look("#E69F00", "1", "--", 1),
+    "cake-rate": Look("#C0B000", "2", "--", 1),
+    "fq": Look("#44546A", "3", "--", 1),
+    "sfq": Look("#7B4F9E", "4", "--", 1),
+    "hhf": Look("#6F4E37", "|", "--", 1),
+    "srpt": Look("black", ".", ":", 1),
+    "floor": Look("black", "", "--", 1),
+}
+# Other names of the same
+SAME = {"droptail": "pfifo", "fifo": "pfifo"} | {
+    # What the models are of
+    "PS": "fq",
+    "ps": "fq",
+    "LAS": "plain",
+    "PS+PS": "run2c",
+    "sift-fifo": "sift",
+    "sift-ps": "sift",
+}
+FREE = [Look(c, m) for c, m in zip(
+    ("#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00", "#882255", "#999933"),
+    "o^sDvP<>", strict=True)]  # fmt: skip
+
+
+def look(name: str, names: Iterable[str]) -> Look:
+    """That of one of the names in a picture."""
+    every = list(dict.fromkeys(names))
+    known = {each: LOOKS[SAME.get(each, each)] for each in every if SAME.get(each, each) in LOOKS}
+    if name in known:
+        return known[name]
+    taken = {each.colour for each in known.values()}
+    free = [each for each in FREE if each.colour not in taken]
+    place = [each for each in every if each not in known].index(name)
+    return free[place % len(free)]
+
+
+def pale(name: str) -> bool:
+    """Whether bars of it stand back behind those of ours."""
+    return name in (*PEERS, *ORACLE)
