@@ -18,6 +18,7 @@ from pathlib import Path
 from lab.commands import experiment
 from lab.measure.numbers import Rows, measure
 from lab.measure.reading import DataError, format_rows
+from lab.page import readme
 from lab.page.results import FILES, Page, write
 from lab.page.stored import store
 from lab.papers.index import modelled
@@ -188,4 +189,7 @@ def main() -> int:
         built = prepare(options.kernel)
         for part, jobs in runs:
             store(where, part.name, run(part, jobs, built, slots, options.seed or 1))
-    return tell(write(where, set(QUICK) if quick else None), where, quick or bool(options.only))
+    page = write(where, set(QUICK) if quick else None)
+    if where == RESULTS:
+        readme.write(where, page.results)
+    return tell(page, where, quick or bool(options.only))

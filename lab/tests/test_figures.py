@@ -555,6 +555,7 @@ def test_what_has_ended_is_written(
     monkeypatch.setattr(figures, "prepare", lambda _: None)
     monkeypatch.setattr(figures, "RESULTS", where)
     monkeypatch.setattr(figures, "modelled", models_made_up)
+    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
     monkeypatch.setattr(page, "picture", lambda *_: None)
     monkeypatch.setattr(page, "side_by_side", lambda *_: True)
     monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "mix,d1-tcp"])
