@@ -64,21 +64,24 @@ SAME = {"droptail": "pfifo", "fifo": "pfifo"} | {
     "sift-fifo": "sift",
     "sift-ps": "sift",
 }
-FREE = [Look(c, m) for c, m in zip(
-    ("#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00", "#882255", "#999933"),
-    "o^sDvP<>", strict=True)]  # fmt: skip
+# That none of them has
+FREE = [
+    Look("#C2185B", "o"),
+    Look("#1F4E9E", "^"),
+    Look("#6B8E00", "s"),
+    Look("#00838F", "D"),
+    Look("#8D5524", "v"),
+    Look("#5E35B1", "P"),
+]
 
 
 def look(name: str, names: Iterable[str]) -> Look:
     """That of one of the names in a picture."""
-    every = list(dict.fromkeys(names))
-    known = {each: LOOKS[SAME.get(each, each)] for each in every if SAME.get(each, each) in LOOKS}
-    if name in known:
-        return known[name]
-    taken = {each.colour for each in known.values()}
-    free = [each for each in FREE if each.colour not in taken]
-    place = [each for each in every if each not in known].index(name)
-    return free[place % len(free)]
+    known = LOOKS.get(SAME.get(name, name))
+    if known:
+        return known
+    others = [each for each in dict.fromkeys(names) if SAME.get(each, each) not in LOOKS]
+    return FREE[others.index(name) % len(FREE)]
 
 
 def pale(name: str) -> bool:

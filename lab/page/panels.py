@@ -49,8 +49,10 @@ def draw(axis: Any, panel: Panel, results: Results) -> None:
     axis.tick_params(which="both", labelsize=7)
     axis.grid(alpha=0.3)
     if axis.get_legend_handles_labels()[0]:
-        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(panel.lines) > 8 else {}
-        axis.legend(fontsize=6, framealpha=0.8, edgecolor="none", **beside)
+        # Lines over time leave no room
+        wide = len(panel.lines) > 8 or "time" in panel.x
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if wide else {}
+        axis.legend(fontsize=6, frameon=False, **beside)
 
 
 def picture(item: Item, results: Results, where: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from lab.measure import numbers as metrics
 from lab.measure.numbers import Rows, from_csv, to_csv
 from lab.page import pictures, svg
-from lab.page.looks import LOOKS, SAME, look
+from lab.page.looks import FREE, LOOKS, SAME, look
 from lab.run.experiment import EXPERIMENTS, read
 
 QDISCS = ["pfifo", "cake", "las", "mine", "srpt"]
@@ -95,8 +95,8 @@ def test_nobody_looks_like_another() -> None:
     assert len({each.colour for each in looks}) == len(names)
     assert look("sift", ["sift"]) == look("sift", names)
     assert look("fifo", ["mine", "fifo"]) == look("pfifo", names)
-    colours = {each.colour for each in LOOKS.values()}
-    assert len(colours) == len(LOOKS) - 1  # the floor is no qdisc: black, as SRPT is
+    colours = [each.colour for each in (*LOOKS.values(), *FREE)]
+    assert len(set(colours)) == len(colours) - 1  # the floor is no qdisc: black, as SRPT is
     assert set(SAME.values()) <= set(LOOKS)
 
 
