@@ -13,7 +13,7 @@
 # make bench-check         has that grown?
 # make test [KERNEL=6.1]   all tests, in virtual machines; on all three kernels
 #                          and the debug one (KERNEL=debug) unless told which
-# make check               checkpatch, sparse, shellcheck, ruff
+# make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
 # What demo, experiment, figures and bench have run before, with the same kernel,

@@ -5,7 +5,7 @@ The time of those machines is the number of instructions executed, so two runs a
 
 With --check only what is in bench/ratios.csv is measured: ours may not have become dearer, as a
 part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose, or has become
-cheaper, --store writes the ratios anew, and all that is measured to bench/costs.csv.
+cheaper, --store writes the ratios anew, and all that is measured to bench/costs.csv and memory.csv.
 """
 
 import argparse
@@ -59,6 +59,7 @@ GOALS = {"run2c": 0.3, "run2c-learn": 0.6, "run2c-order": 0.6}
 WORST = 3000  # instructions of one operation of theirs
 RATIOS = LAB / "bench/ratios.csv"
 COSTS = LAB / "bench/costs.csv"
+MEMORY_CSV = LAB / "bench/memory.csv"
 TOLERANCE = 0.03
 
 
@@ -192,6 +193,15 @@ def write_csv(path: Path, costs: dict[str, dict[str, Cost]]) -> None:
                 writer.writerow([name, case, *each])
 
 
+def write_memory(memory: dict[str, dict[int, int]]) -> None:
+    """By qdisc and how many flows have passed."""
+    with open(MEMORY_CSV, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["qdisc", "flows", "bytes"])
+        for name, sizes in memory.items():
+            writer.writerows([name, flows, size] for flows, size in sizes.items())
+
+
 Ratios = dict[tuple[str, str], float]  # of a qdisc in a case
 
 
@@ -278,6 +288,7 @@ def main() -> int:
         if options.store:
             write_ratios(now)
             write_csv(COSTS, costs)
+            write_memory(memory)
         elif not good:
             print(f"bench: dearer by more than {TOLERANCE:.0%}; --store if that is meant")
         return 0 if good or options.store else 1

@@ -8,7 +8,7 @@ the same table.
 import argparse
 
 from lab.commands.experiment import arguments, check, chosen, collect, show
-from lab.measure.reading import DataError, parse_run, plot, table
+from lab.measure.reading import DataError, parse_run, table
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import LAB, run_all
 from lab.run.job import link
@@ -17,6 +17,8 @@ from vm import prepare
 
 
 def main() -> int:
+    from lab.page.pictures import by_size
+
     parser = argparse.ArgumentParser(description=__doc__)
     options = arguments(parser)
     experiment = chosen(read(EXPERIMENTS / "demo.toml"), options)
@@ -35,7 +37,7 @@ def main() -> int:
     others = [runs[name] for name in settings["qdiscs"]]
     text = f"{what}, kernel {options.kernel}: {len(floor.status)} flows\n\n"
     text += table(others, floor, link(settings, floor.ports[:, 0]), experiment.against)
-    plot(others, floor, what, where / "demo")
+    by_size(others, floor, what, where / "demo")
     show(text, built, where, where / "demo.svg")
     failed = [f"{run.name} {run.failed}" for run in runs.values() if run.failed]
     if failed:

@@ -19,9 +19,11 @@ from lab.measure.bounds import Verdict, verdicts
 from lab.measure.numbers import Rows
 from lab.measure.reading import DataError, format_rows
 from lab.measure.runs import measure
-from lab.page.write import Page, store, write
-from lab.papers import theory
-from lab.papers.items import THEORY
+from lab.page import readme
+from lab.page.results import Page, write
+from lab.page.stored import store
+from lab.papers.index import modelled
+from lab.papers.vocabulary import THEORY
 from lab.run.experiment import Experiment, on_page
 from lab.run.guests import BOOT, LAB, Job, run_all
 from lab.run.keys import SHORT
@@ -163,7 +165,7 @@ def main() -> int:
     if options.list:
         return 0
     if not options.page:
-        store(where, THEORY, theory.numbers())
+        store(where, THEORY, modelled())
     unmet: list[Verdict] = []
     if not (options.page or options.theory):
         built = prepare(options.kernel)
@@ -174,4 +176,7 @@ def main() -> int:
             store(where, part.name, rows)
             unmet += [one for one in found if not one.met]
     short = {each.name for each in on_page() if each.short_of} if quick else None
-    return tell(write(where, short), unmet, where, quick or bool(options.only))
+    page = write(where, short)
+    if where == RESULTS:
+        readme.write(where, page.results)
+    return tell(page, unmet, where, quick or bool(options.only))

@@ -8,7 +8,6 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -321,49 +320,3 @@ def binned(run: Run, per_decade: int = 6, least: int = 8) -> tuple[np.ndarray, .
         np.array([np.percentile(response[g], 99) if g.sum() >= 50 else np.nan for g in groups]),
         np.array([g.sum() for g in groups]),
     )
-
-
-# Okabe and Ito's colours, distinct to colour-blind eyes
-COLOURS = ["#D55E00", "#56B4E9", "#009E73", "#0072B2", "#CC79A7", "#E69F00"]
-
-
-def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple:
-    """A figure and its axes, so many of them. matplotlib takes its time, so only now."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "shortfirst"
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(rows, columns, figsize=(width, height), layout="constrained")
-
-
-def save(figure: Any, base: Path, png: bool = True) -> None:
-    """As `base`.svg and, unless told, `base`.png; the same data, the same bytes."""
-    import matplotlib.pyplot as plt
-
-    kinds = {".svg": {"Date": None}} | ({".png": {"Software": None}} if png else {})
-    for suffix, metadata in kinds.items():
-        figure.savefig(f"{base}{suffix}", metadata=metadata, dpi=130)
-    plt.close(figure)
-
-
-def plot(runs: list[Run], floor: Run, title: str, base: Path) -> None:
-    """Response time against size, as `base`.svg and `base`.png; the same data, the same bytes."""
-    figure, axes = new_figure(8, 5.5)
-    for i, run in enumerate([*runs, floor]):
-        colour = "black" if run is floor else COLOURS[i % len(COLOURS)]
-        size, mean, p99, _ = binned(run)
-        style = {"linestyle": "--"} if run is floor else {"marker": "o^sDvP"[i % 6]}
-        axes.plot(size, mean, color=colour, markersize=4, label=run.name, **style)
-        axes.plot(size, p99, color=colour, linewidth=0.6, alpha=0.7)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="flow size, packets",
-        ylabel="response time, ms",
-        title=title,
-    )
-    axes.grid(alpha=0.3, which="major")
-    axes.legend(title="mean; thin: 99th percentile", frameon=False)
-    save(figure, base)

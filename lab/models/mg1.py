@@ -302,3 +302,8 @@ def slow_start(packets: ArrayLike, rtt: float, window: int) -> np.ndarray:
     doubled = 2.0 ** (math.ceil(math.log2(window)) + 1)
     rounds = np.floor(np.log2(np.minimum(packets, doubled))) + 1
     return (rounds + np.maximum(packets - doubled, 0) / window) * rtt
+
+
+def own_time(packets: ArrayLike, rtt: float, window: int) -> np.ndarray:
+    """Seconds of TCP's own, of at least a packet: a round trip of the handshake, and slow start."""
+    return rtt + slow_start(np.maximum(packets, 1), rtt, window)

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which one should I use: the order of the kinds by each criterion, from the comparisons' CSVs."""
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from lab.commands.bench import COSTS
 from lab.measure.numbers import Rows, means
 from lab.measure.tables import LESS, winners
+from lab.page.costs import REFERENCE, costs
+from lab.page.markdown import digits, markdown, part
 from lab.run.qdiscs import ORACLE, OURS, PEERS
-
-REFERENCE = "fq_codel"
 
 
 @dataclass(frozen=True)
@@ -115,15 +113,6 @@ def in_words(chosen: list[Rows]) -> Iterator[str]:
         yield f"- `{qdisc}`. {told} Behind {REFERENCE}: {'; '.join(behind[qdisc]) or 'nowhere'}."
 
 
-def part(value: float) -> str:
-    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.1g}"
-
-
-def digits(value: float) -> str:
-    """Four digits, or all of a larger number before the point."""
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
 def choose(chosen: dict[str, Rows]) -> Iterator[str]:
     """The lines of the page, of these comparisons."""
     yield "## Which one should I use\n"
@@ -168,49 +157,3 @@ def choose(chosen: dict[str, Rows]) -> Iterator[str]:
         yield f"#### {name}\n"
         yield "\n".join(markdown([head, *lines])) + "\n"
     yield from costs()
-
-
-def markdown(rows: list[list[str]]) -> Iterator[str]:
-    """A table."""
-    yield "| " + " | ".join(rows[0]) + " |"
-    yield "|---" * len(rows[0]) + "|"
-    for row in rows[1:]:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
-
-
-# Of what the page shows of the costs: the bench's name, and what it is
-MEASURED = {
-    **{qdisc: qdisc for qdisc in (*PEERS, *OURS) if qdisc not in ("cake-rate", "run2c")},
-    "run2c-learn": "run2c",
-    "run2c": "run2c no_learn",
-}
-
-
-def costs() -> Iterator[str]:
-    """What a packet costs, of lab/bench/costs.csv."""
-    yield "### Cost of a packet\n"
-    yield (
-        "Instructions for enqueue and dequeue, by `make bench`, which tells the dearest and the "
-        "memory, too. 100 packets wait unless it says otherwise; overload is that each packet "
-        "makes one drop; known that the kernel has hashed the packet before. A GSO packet is one "
-        "packet, which ours and CAKE split into its segments.\n"
-    )
-    with COSTS.open() as lines:
-        rows = list(csv.DictReader(lines))
-    of = {
-        (row["case"], row["qdisc"]): float(row["enqueue"]) + float(row["dequeue"]) for row in rows
-    }
-    cases = list(dict.fromkeys(case for case, _ in of))
-    table = [[case, *(f"{of[case, name]:.0f}" for name in MEASURED)] for case in cases]
-    yield from markdown([["", *MEASURED.values()], *table])
-    yield ""
-    for name, shown in MEASURED.items():
-        if shown.split()[0] in OURS:
-            parts = {case: of[case, name] / of[case, REFERENCE] for case in cases}
-            dear = [f"{case} ({part(value)})" for case, value in parts.items() if value > 1]
-            middle = np.exp(np.mean(np.log(list(parts.values()))))
-            yield (
-                f"- `{shown}` costs {part(middle)} of {REFERENCE}, geometric mean. Dearer than it: "
-                f"{'; '.join(dear) or 'nowhere'}."
-            )
-    yield ""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.measure.numbers import OURS, Rows, from_csv, interval
-from lab.page.advice import markdown
+from lab.measure.numbers import Rows, from_csv, interval
+from lab.page.markdown import markdown
+from lab.run.qdiscs import OURS
 
 STOCK = "6.1"
 # By experiment: the case that is shown

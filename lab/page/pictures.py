@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of an experiment: qdiscs side by side, from the CSV of its runs alone.
+"""Pictures of an experiment: qdiscs side by side, by an option, and response by size of flow.
 
-Ours are solid lines, others dashed, and SRPT, which is told the sizes, is dotted black. Error bars
-are the 95 % confidence interval of the mean over seeds.
+Error bars are the 95 % confidence interval of the mean over seeds.
 """
 
 import re
@@ -12,31 +11,20 @@ from typing import Any
 import numpy as np
 
 from lab.measure.numbers import Rows, interval, means, seeds_of
-from lab.measure.reading import COLOURS, new_figure, save
+from lab.measure.reading import Run, binned
+from lab.page.looks import look, pale
+from lab.page.svg import new_figure, save
 from lab.run.experiment import Experiment
 from lab.run.keys import UNITS
-from lab.run.qdiscs import FLOOR, ORACLE, OURS, PEERS
+from lab.run.qdiscs import FLOOR
 
 Axes = Any  # matplotlib's, which is only imported when there is something to draw
-Seeds = dict[tuple[str, str], dict[str, list[float]]]  # as metrics.seeds_of
+Seeds = dict[tuple[str, str], dict[str, list[float]]]  # as seeds_of
 
 # Of flows: metric, what it says at the axis
 PANELS = {"excess": "excess slowdown", "ms <=8": "response up to 8 packets, ms"}
 DELAYS = {"p50": 0.35, "p99": 0.65, "max": 1.0}  # and how dark
 AXES = {"rtt": "round trip, ms", "load": "load", "bit": "rate, Mbit/s"}  # else the name
-
-
-def style(name: str, qdiscs: list[str]) -> dict[str, Any]:
-    """How a qdisc looks, among these; the known ones always do so."""
-    if name in ORACLE:
-        return {"color": "black", "linestyle": ":", "marker": "."}
-    if name in PEERS:
-        place = PEERS.index(name)
-        colour, marker = (*COLOURS, "#888888")[place], "x+1234|"[place]
-        return {"color": colour, "linestyle": "--", "marker": marker, "linewidth": 1}
-    place = [*OURS, *(q for q in qdiscs if q not in (*OURS, *PEERS, *ORACLE))].index(name)
-    colour = COLOURS[place % len(COLOURS)]
-    return {"color": colour, "linestyle": "-", "marker": "o^sDvP"[place % 6], "linewidth": 1.8}
 
 
 def varied(cases: list[str]) -> tuple[str, list[float]] | None:
@@ -67,7 +55,7 @@ def lines(axis: Axes, seeds: Seeds, metric: str, cases: list[str], values: list[
         mean, half = intervals(of)
         axis.errorbar(
             values, mean, half, capsize=2, elinewidth=0.6, markersize=4, label=qdisc,
-            **style(qdisc, qdiscs),
+            **look(qdisc, qdiscs).style,
         )  # fmt: skip
     if min(values) > 0 and max(values) >= 5 * min(values):
         axis.set_xscale("log")
@@ -84,11 +72,19 @@ def bars(axis: Axes, seeds: Seeds, metric: str, cases: list[str]) -> None:
     for i, qdisc in enumerate(qdiscs):
         of = [seeds.get((case, qdisc), {}).get(metric, [np.nan]) for case in cases]
         mean, half = intervals(of)
-        colour = style(qdisc, qdiscs)["color"]
-        pale = qdisc in PEERS or qdisc in ORACLE
-        look = {"facecolor": to_rgba(colour, 0.25) if pale else colour, "edgecolor": colour}
+        colour = look(qdisc, qdiscs).colour
+        face = to_rgba(colour, 0.25) if pale(qdisc) else colour
         at = np.arange(len(cases)) + (i - (len(qdiscs) - 1) / 2) * width
-        axis.bar(at, mean, 0.85 * width, yerr=half, label=qdisc, error_kw={"lw": 0.6}, **look)
+        axis.bar(
+            at,
+            mean,
+            0.85 * width,
+            yerr=half,
+            label=qdisc,
+            error_kw={"lw": 0.6},
+            facecolor=face,
+            edgecolor=colour,
+        )
     # "ecn-true" below each other; one case needs no name
     shown = [case.replace("-", "\n") for case in cases] if len(cases) > 1 else [""]
     axis.set_xticks(range(len(cases)), shown)
@@ -100,7 +96,7 @@ def delays(axis: Axes, of: dict[str, dict[str, list[float]]], flow: str) -> None
         mean, half = intervals([values[f"{flow} {label} ms"] for values in of.values()])
         mean[~np.isfinite(mean)] = np.nan
         at = np.arange(len(of)) + (i - 1) * 0.27
-        colour = [style(q, list(of))["color"] for q in of]
+        colour = [look(q, of).colour for q in of]
         axis.bar(
             at, mean, 0.25, yerr=half, color=colour, alpha=shade, error_kw={"lw": 0.6}, label=label
         )
@@ -173,7 +169,7 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
     return True
 
 
-def curves(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> bool:
+def by_option(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> bool:
     """A picture of the excess by the qdiscs that only one case has, where there are such."""
     own = {
         case: [name for name in settings["qdiscs"] if name not in experiment.common]
@@ -186,8 +182,9 @@ def curves(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> 
     figure, axes = new_figure(8, 2.2 * len(own), len(own))
     for axis, (case, qdiscs) in zip(np.atleast_1d(axes), own.items(), strict=True):
         reference = found[case][experiment.against]["excess"]
-        axis.plot(qdiscs, [found[case][q]["excess"] / reference for q in qdiscs], "o-")
-        axis.lines[0].set_color(COLOURS[3])
+        axis.plot(
+            qdiscs, [found[case][q]["excess"] / reference for q in qdiscs], "o-", color="black"
+        )
         axis.set_ylim(0)
         axis.set_title(case, fontsize=8)
         axis.set_ylabel(f"excess / {experiment.against}'s", fontsize=8)
@@ -198,4 +195,25 @@ def curves(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> 
 
 def draw_experiment(rows: Rows, experiment: Experiment, base: Path, png: bool = True) -> bool:
     """By its options, or else side by side; False if there is nothing to show."""
-    return curves(rows, experiment, base, png) or draw(rows, experiment.title, base, png)
+    return by_option(rows, experiment, base, png) or draw(rows, experiment.title, base, png)
+
+
+def by_size(runs: list[Run], floor: Run, title: str, base: Path) -> None:
+    """Response time against size, as `base`.svg and `base`.png; the same data, the same bytes."""
+    figure, axes = new_figure(8, 5.5)
+    names = [run.name for run in runs]
+    for run in [*runs, floor]:
+        size, mean, p99, _ = binned(run)
+        mine = look(run.name, names)
+        axes.plot(size, mean, **mine.style, markersize=4, label=run.name)
+        axes.plot(size, p99, color=mine.colour, linewidth=0.6, alpha=0.7)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="flow size, packets",
+        ylabel="response time, ms",
+        title=title,
+    )
+    axes.grid(alpha=0.3, which="major")
+    axes.legend(title="mean; thin: 99th percentile", frameon=False)
+    save(figure, base)

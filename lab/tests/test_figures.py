@@ -15,10 +15,11 @@ from lab.measure.numbers import Rows, points
 from lab.measure.reading import DataError
 from lab.measure.runs import measure
 from lab.page import advice as choose
-from lab.page import pictures
-from lab.page import write as page
-from lab.papers import theory
-from lab.papers.items import ITEMS, At, Benefit, Item, Least, Line, Of, Panel, Row, ratio
+from lab.page import costs, pictures, stored
+from lab.page import results as page
+from lab.papers import run2c, sift, sqf
+from lab.papers.index import ITEMS, modelled
+from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ratio, taken_of
 from lab.run import experiment as files
 from lab.run.experiment import Experiment, find, on_page, read
 from lab.tests import made_up
@@ -38,27 +39,9 @@ def test_all_that_is_asked_for_is_there() -> None:
     assert all(item.rows or item.panels for items in ITEMS.values() for item in items)
 
 
-def leaves(value: object) -> list[At]:
-    if isinstance(value, At):
-        return [value]
-    if isinstance(value, Of):
-        return [at for part in value.parts for at in leaves(part)]
-    return [value.mine, value.other] if isinstance(value, Benefit | Least) else []
-
-
 def used() -> list[tuple[At, bool]]:
     """All that the items take from somewhere, and whether it is a curve."""
-    result = []
-    for item in (item for items in ITEMS.values() for item in items):
-        for row in item.rows:
-            for value in (row.measured, row.model):
-                result += [(at, isinstance(value, Benefit | Least)) for at in leaves(value)]
-        for line in (line for panel in item.panels for line in panel.lines):
-            whole = isinstance(line.points, At)
-            result += [
-                (at, whole) for at in ([line.points] if whole else dict(line.points).values())
-            ]
-    return result
+    return [one for items in ITEMS.values() for item in items for one in taken_of(item)]
 
 
 def ours(name: str) -> Experiment:
@@ -80,15 +63,15 @@ def test_what_items_take_is_what_experiments_give(name: str) -> None:
 
 def test_what_items_take_is_what_the_models_give(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the slow ones made quick."""
-    small = theory.sift.bounded_pareto
-    monkeypatch.setattr(theory.sift, "bounded_pareto", lambda *_, **__: small(1, 10000, 1.1))
-    monkeypatch.setattr(theory.sift.Split, "__post_init__", lambda self: None)
-    monkeypatch.setattr(theory.mg1, "mean_ps_ps", lambda queue, threshold: threshold)
-    monkeypatch.setattr(theory.mg1, "best_threshold", lambda *_: (200, 1))
-    solve = theory.fluid.solve
+    small = sift.model.bounded_pareto
+    monkeypatch.setattr(sift.model, "bounded_pareto", lambda *_, **__: small(1, 10000, 1.1))
+    monkeypatch.setattr(sift.model.Split, "__post_init__", lambda self: None)
+    monkeypatch.setattr(run2c.mg1, "mean_ps_ps", lambda queue, threshold: threshold)
+    monkeypatch.setattr(run2c.mg1, "best_threshold", lambda *_: (200, 1))
+    solve = sqf.fluid.solve
     quick = {"step": 0.01}
-    monkeypatch.setattr(theory.fluid, "solve", lambda *a, **k: solve(*a, **(k | quick)))
-    results = {"theory": theory.numbers()}
+    monkeypatch.setattr(sqf.fluid, "solve", lambda *a, **k: solve(*a, **(k | quick)))
+    results = {"theory": modelled()}
     for at, curve in used():
         if at.experiment == "theory":
             assert at.curve(results) if curve else at.values(results), at
@@ -172,24 +155,25 @@ def test_a_note_that_is_not_needed(tmp_path: Path) -> None:
 
 
 def test_notes(tmp_path: Path) -> None:
-    assert page.load_notes(tmp_path) == {}
+    assert stored.load_notes(tmp_path) == {}
     (tmp_path / "notes.toml").write_text('[sift-9]\n"a*" = "It is so."\n')
-    assert page.load_notes(tmp_path) == {"sift-9": {"a*": "It is so."}}
+    assert stored.load_notes(tmp_path) == {"sift-9": {"a*": "It is so."}}
     for wrong in ("[sift-9", 'sift-9 = "It is so."\n', "[sift-9]\na = 1\n", "[sift-9]\n"):
         (tmp_path / "notes.toml").write_text(wrong)
         with pytest.raises(DataError, match="notes.toml: "):
-            page.load_notes(tmp_path)
+            stored.load_notes(tmp_path)
 
 
 def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     panel = Panel("p", "x", "y", (Line("l", at("c")), Line("m", ((1.0, at("a")),), True)), log="x")
     mine = Item("i", "I", "x", (Row("a", at("a"), 1),), (panel,) * 3, reason="So it is.")
-    monkeypatch.setattr(page, "ITEMS", {"paper": [mine]})
+    for module in (page, stored):
+        monkeypatch.setattr(module, "ITEMS", {"paper": [mine]})
     found = {("base", "las", n): {"a": n / 3, **points("c", [1, 2], [3, n])} for n in (1, 2, 3)}
     written = []
     for name in "ab":
         where = tmp_path / name / "results"
-        page.store(where, "x", found)
+        stored.store(where, "x", found)
         page.write(where, {"x"})
         files = [*where.iterdir(), where.with_suffix(".md")]
         written.append({path.name: path.read_bytes() for path in files})
@@ -197,11 +181,9 @@ def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert set(written[0]) == {"x.csv", "x-curves.csv", "i.svg", "results.md"}
     text = written[0]["results.md"].decode()
     assert "| a | 0.6667 ±0.83 | 1 | - | -33 % of the paper |" in text
-    assert page.load(tmp_path / "a/results")["x"]["base", "las", 2] == {
-        "a": pytest.approx(2 / 3, rel=1e-6),
-        "c@1": 3,
-        "c@2": 2,
-    }
+    again = stored.load(tmp_path / "a/results")["x"]
+    assert again["base", "las", 1] == {"a": pytest.approx(1 / 3, rel=1e-6), "c@1": 3, "c@2": 1}
+    assert again["base", "las", 2] == {"a": pytest.approx(2 / 3, rel=1e-6)}
 
 
 def test_share_of_flows_that_gain() -> None:
@@ -243,13 +225,13 @@ def test_in_words() -> None:
 
 def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "costs.csv"
-    monkeypatch.setattr(choose, "COSTS", path)
-    lines = ["qdisc,case,enqueue,dequeue"]
-    for i, name in enumerate(choose.MEASURED):
-        lines += [f"{name},easy,{i},1", f"{name},hard,{100 - i},100"]
+    monkeypatch.setattr(costs, "COSTS", path)
+    lines = ["qdisc,case,enqueue,dequeue,enqueue_max,dequeue_max,drops"]
+    for i, name in enumerate(costs.MEASURED):
+        lines += [f"{name},easy,{i},1,9,9,0", f"{name},hard,{100 - i},100,9,9,0"]
     path.write_text("\n".join(lines))
-    text = "\n".join(choose.costs())
-    names = list(choose.MEASURED)
+    text = "\n".join(costs.costs())
+    names = list(costs.MEASURED)
     assert f"| easy | {' | '.join(str(1 + i) for i in range(len(names)))} |" in text
     easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
     assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
@@ -395,6 +377,35 @@ def test_curves_have_a_file_of_their_own() -> None:
     assert again == {("c", "q", 1): {"a": 1.5, "b@1": 3}}
 
 
+def test_only_curves_that_are_taken_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A whole curve, or one point of it; of the first seed, which is what is drawn."""
+    panel = Panel("p", "x", "y", (Line("l", at("c")), Line("m", ((1.0, at("a")),))))
+    gain = Benefit(at("ms"), at("ms", "fifo"))
+    mine = Item("i", "I", "x", (Row("r", at("d@2")), Row("s", gain)), (panel,))
+    monkeypatch.setattr(stored, "ITEMS", {"paper": [mine]})
+    values = {"a": 1.0}
+    for name in ("c", "d", "ms", "flows by size", "CDF"):
+        values |= points(name, [1, 2], [3, 4])
+    keys = [("base", "las", 1), ("base", "las", 2), ("base", "fifo", 1), ("other", "las", 1)]
+    stored.store(tmp_path, "x", {key: values for key in keys})
+    text = (tmp_path / "x-curves.csv").read_text()
+    assert sorted({line.rsplit(",", 2)[0] for line in text.splitlines()[1:]}) == [
+        "base,fifo,1,ms",
+        "base,las,1,c",
+        "base,las,1,d",
+        "base,las,1,flows by size",
+        "base,las,1,ms",
+    ]
+    assert text.count(",d,") == 1 and text.count(",c,") == 2
+    # Of another experiment nothing is taken, and what was is gone
+    stored.store(tmp_path, "y", {keys[0]: values})
+    monkeypatch.setattr(stored, "ITEMS", {"paper": []})
+    stored.store(tmp_path, "x", {keys[0]: values})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv", "y.csv"]
+
+
 def rows_of(name: str) -> Rows:
     """An experiment that was never run: each qdisc has a value of its own, as has each seed."""
     one = ours(name)
@@ -422,9 +433,9 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(page, "draw_experiment", lambda *_, **__: True)
     drawn: list[str] = []
     where = tmp_path / "results"
-    page.store(where, "theory", models_made_up())
+    stored.store(where, "theory", models_made_up())
     for part in figures.parts():
-        page.store(where, part.name, rows_of(part.name))
+        stored.store(where, part.name, rows_of(part.name))
     one = page.write(where)
     text = where.with_suffix(".md").read_text()
     assert not one.missing and page.MISSING not in text
@@ -502,7 +513,8 @@ def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(figures, "check", lambda *_: None)
     monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
     monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(figures.theory, "numbers", models_made_up)
+    monkeypatch.setattr(figures, "modelled", models_made_up)
+    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
     monkeypatch.setattr(page, "ITEMS", {})
     monkeypatch.delenv("SEED", raising=False)
     monkeypatch.setattr(sys, "argv", ["figures"])
@@ -531,7 +543,8 @@ def test_what_has_ended_is_written(
     monkeypatch.setattr(figures, "prepare", lambda _: None)
     monkeypatch.setattr(figures, "check", lambda *_: None)
     monkeypatch.setattr(figures, "RESULTS", where)
-    monkeypatch.setattr(figures.theory, "numbers", models_made_up)
+    monkeypatch.setattr(figures, "modelled", models_made_up)
+    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
     monkeypatch.setattr(page, "picture", lambda *_: None)
     monkeypatch.setattr(page, "draw_experiment", lambda *_, **__: True)
     monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "mix,d1-tcp"])
@@ -553,8 +566,8 @@ def test_pictures_of_comparisons(name: str, tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     assert path.name == f"{name}.svg"
     # By its options, or else side by side
-    assert ("<!-- excess / cake's -->" in path.read_text()) == (name == "run2c-curve")
-    assert not pictures.curves(
+    assert (">excess / cake's</text>" in path.read_text()) == (name == "run2c-curve")
+    assert not pictures.by_option(
         rows, one.only(None, ["order"] if "order" in one.cases else None), path
     )
     nothing = {key: {"bulk Mbit/s": 9.0} for key in rows}

@@ -23,6 +23,7 @@ from lab.models.mg1 import (
     mean_ps_ps,
     mean_response,
     mean_slowdown,
+    own_time,
     ps,
     ps_ps,
     slow_start,
@@ -423,6 +424,11 @@ def test_slow_start_is_a_packet_at_a_time(window: int) -> None:
         sent, size = sent + size, min(2 * size, window)
     packets = np.arange(1, len(expected) + 1)
     assert slow_start(packets, 2, window) == close(2 * np.array(expected))
+
+
+def test_own_time() -> None:
+    """A round trip of the handshake comes first; less than a packet is one."""
+    assert own_time([0.2, 1, 3, 94], 0.06, 30) == close(np.array([2, 2, 3, 9]) * 0.06)
 
 
 def test_slow_start_in_numbers() -> None:

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pictures of experiments, by what is in them, of made-up numbers."""
 
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 
 from lab.measure.numbers import Rows, from_csv, to_csv
-from lab.page import pictures
+from lab.page import pictures, svg
+from lab.page.looks import FREE, LOOKS, SAME, look
+from lab.run.experiment import EXPERIMENTS, read
 from lab.run.qdiscs import ORACLE, OURS, PEERS
 
 QDISCS = ["pfifo", "cake", "las", "mine", "srpt"]
@@ -85,10 +90,20 @@ def test_lines(drawn: list[Any], tmp_path: Path) -> None:
 
 def test_nobody_looks_like_another() -> None:
     """And each as in every other picture, but for those that only one has."""
-    names = ["plain", *PEERS, *ORACLE, "other", *OURS]
-    looks = [tuple(pictures.style(name, names).items()) for name in names]
-    assert len(set(looks)) == len(names)
-    assert pictures.style("sift", ["sift"]) == pictures.style("sift", names)
+    names = ["mine", *PEERS, *ORACLE, "other", *OURS]
+    looks = [look(name, names) for name in names]
+    assert len({each.colour for each in looks}) == len(names)
+    assert look("sift", ["sift"]) == look("sift", names)
+    assert look("fifo", ["mine", "fifo"]) == look("pfifo", names)
+    colours = [each.colour for each in (*LOOKS.values(), *FREE)]
+    assert len(set(colours)) == len(colours) - 1  # the floor is no qdisc: black, as SRPT is
+    assert set(SAME.values()) <= set(LOOKS)
+
+
+def test_all_that_is_run_has_a_look() -> None:
+    """But for the settings of one kind that only one case has."""
+    for path in EXPERIMENTS.glob("*.toml"):
+        assert {SAME.get(name, name) for name in read(path).common} <= set(LOOKS), path.name
 
 
 def test_bars(drawn: list[Any], tmp_path: Path) -> None:
@@ -163,3 +178,32 @@ def test_the_same_data_the_same_bytes(tmp_path: Path) -> None:
 def test_nothing_to_draw(tmp_path: Path) -> None:
     assert not pictures.draw({("base", "las", 1): {"bulk Mbit/s": 9.0}}, "title", tmp_path / "x")
     assert not pictures.draw({}, "title", tmp_path / "x") and not list(tmp_path.iterdir())
+
+
+def test_text_is_text_of_no_font(tmp_path: Path) -> None:
+    assert pictures.draw(rows(["base"], "call"), "A title", tmp_path / "x", False)
+    text = (tmp_path / "x.svg").read_text()
+    assert ">A title</text>" in text and ">las</text>" in text
+    assert set(re.findall(r"font: [\d.]+px ([^;}]*)", text)) == {"sans-serif"}
+
+
+def test_what_is_not_seen_is_not_there(tmp_path: Path) -> None:
+    assert pictures.draw(rows(["load-0.5", "load-0.9"]), "title", tmp_path / "x", False)
+    text = (tmp_path / "x.svg").read_text()
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert svg.drawn_by(tmp_path / "x.svg") == matplotlib.__version__
+    assert "metadata" not in text and not re.search(r"\d\.\d{3}", text)
+    names = re.findall(r' id="(.*?)"', text)
+    referred = re.findall(r'(?:url\(|href=")#(\w+)', text)
+    assert names and set(names) == set(referred) and len(set(names)) == len(names)
+    styles = re.findall(r' style="(.*?)"', text)
+    assert len(set(styles)) == len(styles)
+    assert set(re.findall(r'class="(.*?)"', text)) == set(re.findall(r"^\.(\w+){", text, re.M))
+
+
+def test_numbers_in_a_text_are_left_alone() -> None:
+    given = '<svg><g id="a"><text x="1.001">0.12345</text></g></svg>'
+    assert svg.plain(given, "1") == (
+        '<!-- matplotlib 1 -->\n<svg><g><text x="1">0.12345</text></g></svg>'
+    )

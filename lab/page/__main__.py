@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Whether docs/results.md, its pictures and the numbers in README.md are what the CSVs make.
+
+Pictures are compared if the matplotlib at hand is that which has drawn them: how it lays out
+differs between versions, and which one a machine has is its distribution's affair.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from lab.page import readme, results, stored, svg
+from lab.run.guests import LAB
+
+RESULTS = LAB.parent / "docs/results"
+KINDS = ("*.csv", "*.svg")  # that are generated
+
+
+def other_files(here: Path, anew: Path) -> list[str]:
+    """The names of those that only one has, or that differ, but for what cannot be compared."""
+    found = []
+    names = {path.name for where in (here, anew) for kind in KINDS for path in where.glob(kind)}
+    for name in sorted(names):
+        old, new = here / name, anew / name
+        if not (old.exists() and new.exists()):
+            found.append(name)
+        elif old.read_bytes() != new.read_bytes():
+            if old.suffix != ".svg" or svg.drawn_by(old) == svg.drawn_by(new):
+                found.append(name)
+    return found
+
+
+def differences(where: Path, readme_path: Path) -> list[str]:
+    """Paths of all that differs from what would be made now."""
+    before = stored.load(where)
+    with tempfile.TemporaryDirectory() as temporary:
+        anew = Path(temporary) / where.name
+        for name, rows in before.items():
+            stored.store(anew, name, rows)
+        (anew / stored.NOTES).write_text((where / stored.NOTES).read_text())
+        page = results.write(anew)
+        found = [f"docs/{where.name}/{name}" for name in other_files(where, anew)]
+        if anew.with_suffix(".md").read_text() != where.with_suffix(".md").read_text():
+            found.append(f"docs/{where.name}.md")
+    text = readme_path.read_text()
+    if readme.renewed(text, where, page.results) != text:
+        found.append(readme_path.name)
+    return found
+
+
+def main() -> int:
+    found = differences(RESULTS, readme.README)
+    for name in found:
+        print(f"{name} is not what the CSVs make: run 'make figures PAGE=1' and commit it")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

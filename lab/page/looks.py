@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How a qdisc looks in every picture: a colour and a mark of its own.
+
+Ours are solid lines, others dashed, and SRPT, which is told the sizes, is dotted black. What is an
+experiment's own, or no qdisc, takes the colours that nobody in its picture has.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lab.run.qdiscs import ORACLE, PEERS
+
+
+@dataclass(frozen=True)
+class Look:
+    colour: str
+    mark: str
+    line: str = "-"
+    width: float = 1.4
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """As matplotlib's keywords."""
+        return {
+            "color": self.colour,
+            "marker": self.mark,
+            "linestyle": self.line,
+            "linewidth": self.width,
+        }
+
+
+# Of ours, first as they are, then as the articles have them; Okabe and Ito's and Tol's colours,
+# distinct to colour-blind eyes
+LOOKS = {
+    "las": Look("#D55E00", "o"),
+    "sqf": Look("#56B4E9", "^"),
+    "sift": Look("#009E73", "s"),
+    "run2c": Look("#0072B2", "D"),
+    "plain": Look("#882255", "v"),
+    "log-0.5": Look("#DDAA33", "<"),
+    "log-1": Look("#661100", ">"),
+    "lqf": Look("#117733", "h"),
+    "sift-gbw": Look("#66CC99", "p"),
+    "run": Look("#332288", "P"),
+    "run2c-learn": Look("#AA4499", "X"),
+    "pfifo": Look("#9AA0A6", "x", "--", 1),
+    "fq_codel": Look("#CC79A7", "+", "--", 1),
+    "cake": Look("#E69F00", "1", "--", 1),
+    "cake-rate": Look("#C0B000", "2", "--", 1),
+    "fq": Look("#44546A", "3", "--", 1),
+    "sfq": Look("#7B4F9E", "4", "--", 1),
+    "hhf": Look("#6F4E37", "|", "--", 1),
+    "srpt": Look("black", ".", ":", 1),
+    "floor": Look("black", "", "--", 1),
+}
+# Other names of the same
+SAME = {"droptail": "pfifo", "fifo": "pfifo"} | {
+    # What the models are of
+    "PS": "fq",
+    "ps": "fq",
+    "LAS": "plain",
+    "PS+PS": "run2c",
+    "sift-fifo": "sift",
+    "sift-ps": "sift",
+}
+# That none of them has
+FREE = [
+    Look("#C2185B", "o"),
+    Look("#1F4E9E", "^"),
+    Look("#6B8E00", "s"),
+    Look("#00838F", "D"),
+    Look("#8D5524", "v"),
+    Look("#5E35B1", "P"),
+]
+
+
+def look(name: str, names: Iterable[str]) -> Look:
+    """That of one of the names in a picture."""
+    known = LOOKS.get(SAME.get(name, name))
+    if known:
+        return known
+    others = [each for each in dict.fromkeys(names) if SAME.get(each, each) not in LOOKS]
+    return FREE[others.index(name) % len(FREE)]
+
+
+def pale(name: str) -> bool:
+    """Whether bars of it stand back behind those of ours."""
+    return name in (*PEERS, *ORACLE)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The papers in the order of the page, and all that their rooms say."""
+
+from lab.measure.numbers import Rows
+from lab.papers import excess, las, run2c, sift, sqf
+from lab.papers.vocabulary import Item
+
+ROOMS = (run2c, las, sift, sqf, excess)
+ITEMS: dict[str, list[Item]] = {room.NAME: list(room.items()) for room in ROOMS}
+
+
+def modelled() -> Rows:
+    """What all models give, in the form of what is measured; the seed is 0."""
+    result: Rows = {}
+    for room in ROOMS:
+        for figure, what, values in room.models():
+            result.setdefault((figure, what, 0), {}).update(values)
+    return result

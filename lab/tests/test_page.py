@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is generated: README.md's numbers, and whether all of it is up to date."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.measure.numbers import Rows
+from lab.measure.reading import DataError
+from lab.page import __main__ as page
+from lab.page import readme, results, stored, svg
+
+SVG = "<!-- matplotlib {} -->\n<svg>{}</svg>"
+DRAWN_BY = ["1.0"]  # the version at hand
+
+
+def long_runs() -> Rows:
+    values = {"las": 1.0, "cake": 4.0, "srpt": 0.5, "sqf": 0.75}
+    return {
+        ("base", qdisc, seed): {"excess": value + (qdisc == "las") * (seed - 2) / 10}
+        for qdisc, value in values.items()
+        for seed in (1, 2, 3)
+    }
+
+
+@pytest.fixture
+def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page, its CSVs and pictures, and a README.md beside them."""
+
+    def drawn(item: results.Item, _: object, directory: Path) -> None:
+        (directory / f"{item.key}.svg").write_text(SVG.format(DRAWN_BY[0], item.key))
+
+    DRAWN_BY[0] = "1.0"
+    monkeypatch.setattr(results, "picture", drawn)
+    monkeypatch.setattr(results, "draw_experiment", lambda *_, **__: False)
+    directory = tmp_path / "results"
+    stored.store(directory, "d1-long", long_runs())
+    (directory / "notes.toml").write_text("")
+    (directory / "demo.txt").write_text("a table\n\nof two parts\n")
+    results.write(directory)
+    text = readme.renewed(readme.README.read_text(), directory, stored.load(directory))
+    (tmp_path / "README.md").write_text(text)
+    return directory
+
+
+def test_numbers_of_the_readme(where: Path) -> None:
+    text = (where.parent / "README.md").read_text()
+    assert "<!-- begin: demo -->\n\n    a table\n\n    of two parts\n\n<!-- end: demo -->" in text
+    # 0.9, 1 and 1.1 of cake's 4 and srpt's 0.5, of three seeds: 2.48 standard deviations
+    assert "With 3 seeds of this" in text and "`las` has 0.25 ±0.06 of CAKE's excess" in text
+    assert "2.00 ±0.50 times that of" in text.replace("\n", " ")
+    assert "`sqf` 1.50 ±0.00 times" in text
+    lines = text.split("begin: costs -->")[1].splitlines()
+    head, first = lines[2].split(), lines[3].split()
+    assert head == list(readme.QDISCS.values())
+    cost = readme.read_costs()["100 flows", "las"]
+    assert first[2 + head.index("las")] == f"{cost.enqueue + cost.dequeue:.0f}"
+
+
+def test_markers(where: Path) -> None:
+    text = readme.README.read_text()
+    every = stored.load(where)
+    for wrong in (text.replace("<!-- end: costs -->", ""), text + text):
+        with pytest.raises(DataError, match="README.md: not one part from"):
+            readme.renewed(wrong, where, every)
+    with pytest.raises(DataError, match="not in d1-long.csv"):
+        readme.renewed(text, where, {})
+
+
+def test_what_is_not_up_to_date(where: Path) -> None:
+    beside = where.parent / "README.md"
+
+    def found() -> list[str]:
+        return page.differences(where, beside)
+
+    assert (where / "excess.svg").exists() and found() == []
+    whole = beside.read_text()
+    beside.write_text(whole.replace("With 3 seeds", "With 4 seeds"))
+    assert found() == ["README.md"]
+    beside.write_text(whole)
+    where.with_suffix(".md").write_text("something")
+    assert found() == ["docs/results.md"]
+    results.write(where)
+    # What nothing takes, or makes
+    curves = where / "d1-long-curves.csv"
+    curves.write_text("case,qdisc,seed,curve,x,y\nbase,las,1,ms,1,1\n")
+    (where / "old.svg").write_text(SVG.format("1.0", ""))
+    assert found() == ["docs/results/d1-long-curves.csv", "docs/results/old.svg"]
+    curves.unlink()
+    (where / "old.svg").unlink()
+    (where / "excess.svg").write_text(SVG.format("1.0", "other"))
+    assert found() == ["docs/results/excess.svg"]
+    # Of another matplotlib it may be another
+    DRAWN_BY[0] = "2.0"
+    assert svg.drawn_by(where / "excess.svg") == "1.0" and found() == []
