@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.measure.numbers import LOSSY, Metrics, Rows, points
+from lab.measure.numbers import LOSSY, SIZES, Metrics, Rows, points
 from lab.measure.over_time import SMOOTH, in_progress, largest, smooth, turns
 from lab.measure.reading import (
     CLASSES,
@@ -42,7 +42,6 @@ from lab.run.qdiscs import FLOOR
 
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
 CDF = np.linspace(0.02, 1, 50)
-LOSSES = ("<=8", "21-100", ">100")
 MOST_WHOLE = 40  # packets: sizes up to this have a point each
 PER_DECADE = 8  # of the others' throughput
 STEP = 100  # ms, of flows in progress
@@ -186,7 +185,7 @@ def of_flows(
         values |= {prefix + name: value for name, value in some.items()}
     values["kbit/s >100"] = mean(run.rates[of_class(run, ">100")])
     values["slowdown"] = mean(slowdown(run, ends))
-    for size in ("all", *LOSSES):
+    for size in ("all", *SIZES):
         values[f"loss % {size}".removesuffix(" all")] = 100 * loss(run, size)
     values["flows with loss"] = np.sum(run.lost > 0)
     values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))

@@ -19,7 +19,7 @@ from typing import Any
 from lab.measure.reading import DataError
 from lab.run.guests import LAB, Job
 from lab.run.job import job_of
-from lab.run.keys import CASE, FILE, QDISC, SETTINGS, SHORT, Named, Refusals, Settings
+from lab.run.keys import ANYTHING, CASE, FILE, QDISC, SETTINGS, SHORT, Named, Refusals, Settings
 from lab.run.qdiscs import FLOOR, LISTS
 
 EXPERIMENTS = LAB / "experiments"
@@ -195,12 +195,10 @@ def read(path: Path) -> Experiment:
         refuse.say(f"{unknown[0]} is not known; here may be {', '.join(FILE)}, vary, cases")
     refuse.check(given, FILE)
     refuse.check(vary, SETTINGS, "vary", lists=True)
-    each = SETTINGS | {"vary": {}}
-    inner = {name: case.pop("vary", {}) for name, case in named.items() if type(case) is dict}
+    each = SETTINGS | {"vary": ANYTHING}
     refuse.check(named, Named(CASE, "letters, digits, ., _ and -", each), "cases")
-    for name, table in inner.items():
-        refuse.check(table, SETTINGS, f"cases.{name}.vary", lists=True)
-        named[name]["vary"] = table
+    for name, case in named.items():
+        refuse.check(case.get("vary", {}), SETTINGS, f"cases.{name}.vary", lists=True)
     if "title" not in given:
         refuse.say("title is missing, a line of text")
     base = {key: value for key, value in given.items() if key in SETTINGS}

@@ -75,6 +75,7 @@ def between(least: float, most: float) -> Key:
     return Key("[LEAST, MOST] to draw it by the seed", fits)
 
 
+ANYTHING = Key("anything", lambda value: True)
 SWITCH = Key("true or false", lambda value: type(value) is bool)
 _RATE = r"([1-9]\d*|\d+\.\d+)([kmg]?)bit"
 _N = r"\d+(?:\.\d+)?(?:e\d+)?"
