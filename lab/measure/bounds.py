@@ -56,20 +56,20 @@ def verdicts(experiment: Experiment, rows: Rows) -> Iterator[Verdict]:
     found = means(rows)
     for bound in experiment.bounds:
         runs = [(case, q) for case, of in found.items() for q in of if bound.is_of(case, q)]
-        named = [
-            (case, qdisc, metric)
-            for case, qdisc in runs
-            for metric in metrics_of(bound, experiment.cases[case])
-            if metric in found[case][qdisc]
-        ]
-        if runs and not named:
-            yield Verdict(f"{bound.metric} is not measured", False)
-        for case, qdisc, metric in named:
-            one = verdict(bound, found, case, qdisc, metric)
-            if one:
-                yield one
+        for name in bound.metric if runs else ():
+            named = [
+                (case, qdisc, metric)
+                for case, qdisc in runs
+                for metric in with_groups(name, experiment.cases[case])
+                if metric in found[case][qdisc]
+            ]
+            if not named:
+                yield Verdict(f"{name} is not measured", False)
+            for case, qdisc, metric in named:
+                one = verdict(bound, found, case, qdisc, metric)
+                if one:
+                    yield one
 
 
-def metrics_of(bound: Bound, settings: Settings) -> list[str]:
-    groups = settings["network"].get("groups", {})
-    return [bound.metric, *(f"{group} {bound.metric}" for group in groups)]
+def with_groups(metric: str, settings: Settings) -> list[str]:
+    return [metric, *(f"{group} {metric}" for group in settings["network"].get("groups", {}))]

@@ -17,6 +17,7 @@ Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
 
 KEYS = ("case", "qdisc", "seed")
 AT = "@"
+SIZES = ("<=8", "21-100", ">100")  # of reading.CLASSES: those that are compared
 LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some by this size
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.measure.numbers import LOSSY, Metrics, Rows, points
+from lab.measure.numbers import LOSSY, SIZES, Metrics, Rows, points
 from lab.measure.over_time import SMOOTH, in_progress, largest, smooth, turns
 from lab.measure.reading import (
     CLASSES,
@@ -42,7 +42,6 @@ from lab.run.qdiscs import FLOOR
 
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
 CDF = np.linspace(0.02, 1, 50)
-LOSSES = ("<=8", "21-100", ">100")
 MOST_WHOLE = 40  # packets: sizes up to this have a point each
 PER_DECADE = 8  # of the others' throughput
 STEP = 100  # ms, of flows in progress
@@ -56,13 +55,14 @@ BANDS = ("high", "low")
 
 @dataclass(frozen=True)
 class Measured:
-    """A run; bulk's are bit/s by interval and flow, without what is skipped."""
+    """A run; bulk's are bit/s by interval and flow."""
 
     run: Run
     steady: dict[str, Steady]
     received: np.ndarray
     sent: np.ndarray
     seconds: float  # of an interval
+    skip: int  # intervals that do not count
     queues: np.ndarray  # bytes by interval and flow
     lengths: np.ndarray  # seconds, packets in the high band and in the low one
     samples: set[tuple[int, int]] | None  # ports of the flows that sift has sampled
@@ -82,12 +82,11 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     if set(steady) != (set() if alone else set(settings.get("steady", {}))):
         raise DataError(f"{name}: not the flows that were to be measured")
     received = sent = queues = np.empty((0, 0))
-    lengths, samples, seconds = np.empty((0, 3)), None, 0.0
+    lengths, samples, seconds, skip = np.empty((0, 3)), None, 0.0, 0
     if bulk:
         received, sent, text = split_bulk(name, text)
         seconds = bulk.get("interval", 1)
         skip = round(bulk.get("skip", 0) / seconds)
-        received, sent = received[skip:], sent[skip:]
     if "queues" in watch:
         queues, step, text = split_intervals(name, text, "queues")
         queues = queues[round(bulk.get("skip", 0) / step) :]
@@ -99,7 +98,7 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     run = parse_run(name, text if flows else NO_FLOWS + text, (flows or {}).get("mtu", MTU))
     if samples is not None and len({tuple(ports) for ports in run.ports}) < len(run.ports):
         raise DataError(f"{name}: flows of the same ports cannot be told apart")
-    return Measured(run, steady, received, sent, seconds, queues, lengths, samples)
+    return Measured(run, steady, received, sent, seconds, skip, queues, lengths, samples)
 
 
 def reference(settings: Settings, qdisc: str) -> str | None:
@@ -186,7 +185,7 @@ def of_flows(
         values |= {prefix + name: value for name, value in some.items()}
     values["kbit/s >100"] = mean(run.rates[of_class(run, ">100")])
     values["slowdown"] = mean(slowdown(run, ends))
-    for size in ("all", *LOSSES):
+    for size in ("all", *SIZES):
         values[f"loss % {size}".removesuffix(" all")] = 100 * loss(run, size)
     values["flows with loss"] = np.sum(run.lost > 0)
     values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))
@@ -206,9 +205,10 @@ def of_steady(flow: str, one: Steady) -> Metrics:
 
 def of_bulk(one: Measured, each: bool) -> Metrics:
     """Of all its flows together, and with `each` of each."""
-    rates, seconds = one.received.mean(axis=0), one.seconds
+    received, seconds = one.received[one.skip :], one.seconds
+    rates = received.mean(axis=0)
     values: Metrics = {"bulk Mbit/s": rates.sum() / 1e6}
-    packets = one.received.sum(axis=1) / (8 * PAYLOAD)  # each second
+    packets = received.sum(axis=1) / (8 * PAYLOAD)  # each second
     parts = [part.mean() for part in np.array_split(packets, PARTS) if part.size]
     values |= {"packets/s": packets.mean(), "packets/s, least": packets.min()}
     values |= {"packets/s, least fifth": min(parts), "packets/s, last fifth": parts[-1]}
@@ -217,7 +217,7 @@ def of_bulk(one: Measured, each: bool) -> Metrics:
         values |= points("packets/s", (np.arange(packets.size) + 0.5) * seconds, packets)
     if rates.size > 1:
         values["bulk Jain"] = jain(rates)
-        values["bulk Jain, short"] = np.mean([jain(row) for row in one.received if row.any()])
+        values["bulk Jain, short"] = np.mean([jain(row) for row in received if row.any()])
         values |= {"bulk kbit/s": rates.mean() / 1e3, "bulk variance": rates.var() / 1e6}
         values["bulk apart %"] = 100 * np.ptp(rates) / rates.mean()
         values |= points("bulk kbit/s", range(1, rates.size + 1), rates / 1e3)
@@ -228,13 +228,13 @@ def of_bulk(one: Measured, each: bool) -> Metrics:
 
 def of_each(one: Measured) -> Metrics:
     """Mbit/s on the wire: A is what is sent, X what gets through."""
-    sent, received = one.sent * WIRE / 1e6, one.received * WIRE / 1e6
+    sent, received = (each[one.skip :] * WIRE / 1e6 for each in (one.sent, one.received))
     values: Metrics = {"A": sent.mean(axis=0).sum(), "X": received.mean(axis=0).sum()}
     values["received / sent"] = values["X"] / values["A"]
     for i in range(sent.shape[1]):
         values |= {f"A{i + 1}": sent[:, i].mean(), f"X{i + 1}": received[:, i].mean()}
     if one.seconds <= FINE:
-        rates = smooth(sent, round(SMOOTH / one.seconds))
+        rates = smooth(one.sent * WIRE / 1e6, round(SMOOTH / one.seconds))[one.skip :]
         if rates.shape[1] > 1:
             part, turn = turns(rates, one.seconds)
             values |= {"one has the link %": 100 * part, "turn s": turn}

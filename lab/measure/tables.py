@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.measure.numbers import LOSSY, Rows, interval, means, seeds_of
+from lab.measure.numbers import LOSSY, SIZES, Rows, interval, means, seeds_of
 from lab.measure.reading import format_rows
 from lab.run.qdiscs import FLOOR, ORACLE, OURS, PEERS
 
-SIZES = ("<=8", "21-100", ">100")  # of reading.CLASSES
 Columns = list[tuple[str, str, int]]  # head, metric, digits
 # The columns of the tables: head, metric, digits
 FLOWS = [

@@ -19,7 +19,7 @@ from typing import Any
 from lab.measure.reading import DataError
 from lab.run.guests import LAB, Job
 from lab.run.job import job_of
-from lab.run.keys import CASE, FILE, QDISC, SETTINGS, SHORT, Named, Refusals, Settings
+from lab.run.keys import ANYTHING, CASE, FILE, QDISC, SETTINGS, SHORT, Named, Refusals, Settings
 from lab.run.qdiscs import FLOOR, LISTS
 
 EXPERIMENTS = LAB / "experiments"
@@ -30,7 +30,7 @@ SECTIONS = ("papers", "comparisons")  # of the page
 class Bound:
     """What a metric may be, of itself or as a part of another."""
 
-    metric: str
+    metric: list[str]
     case: list[str]  # with a * for any text, and so is the qdisc
     qdisc: list[str]
     of: dict[str, str]  # the other's metric, case and qdisc, where they are not the same
@@ -195,12 +195,10 @@ def read(path: Path) -> Experiment:
         refuse.say(f"{unknown[0]} is not known; here may be {', '.join(FILE)}, vary, cases")
     refuse.check(given, FILE)
     refuse.check(vary, SETTINGS, "vary", lists=True)
-    each = SETTINGS | {"vary": {}}
-    inner = {name: case.pop("vary", {}) for name, case in named.items() if type(case) is dict}
+    each = SETTINGS | {"vary": ANYTHING}
     refuse.check(named, Named(CASE, "letters, digits, ., _ and -", each), "cases")
-    for name, table in inner.items():
-        refuse.check(table, SETTINGS, f"cases.{name}.vary", lists=True)
-        named[name]["vary"] = table
+    for name, case in named.items():
+        refuse.check(case.get("vary", {}), SETTINGS, f"cases.{name}.vary", lists=True)
     if "title" not in given:
         refuse.say("title is missing, a line of text")
     base = {key: value for key, value in given.items() if key in SETTINGS}
@@ -248,6 +246,10 @@ def with_short(experiment: Experiment, given: Settings, refuse: Refusals) -> Exp
     return replace(experiment, short_of=of, short_case=case)
 
 
+def listed(value: str | list[str]) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
 def bound_of(number: int, given: Settings, experiment: Experiment, refuse: Refusals) -> Bound:
     at, of = f"bounds {number}: ", given.get("of", {})
     known = {
@@ -256,8 +258,7 @@ def bound_of(number: int, given: Settings, experiment: Experiment, refuse: Refus
     }
     patterns = {}
     for key, names in known.items():
-        value = given.get(key, "*")
-        patterns[key] = value if type(value) is list else [value]
+        patterns[key] = listed(given.get(key, "*"))
         for pattern in [*patterns[key], *([of[key]] if key in of else [])]:
             if not any(fnmatchcase(name, pattern) for name in names):
                 refuse.say(f"{at}{pattern} is no {key}")
@@ -268,7 +269,7 @@ def bound_of(number: int, given: Settings, experiment: Experiment, refuse: Refus
         refuse.say(f"{at}at_least and at_most are missing")
     if limits[2] is not None and (None not in limits[:2] or not of):
         refuse.say(f"{at}enough goes with of, and with either at_least or at_most")
-    return Bound(given["metric"], patterns["case"], patterns["qdisc"], of, *limits)
+    return Bound(listed(given["metric"]), patterns["case"], patterns["qdisc"], of, *limits)
 
 
 def find(name: str) -> Path | None:

@@ -75,6 +75,7 @@ def between(least: float, most: float) -> Key:
     return Key("[LEAST, MOST] to draw it by the seed", fits)
 
 
+ANYTHING = Key("anything", lambda value: True)
 SWITCH = Key("true or false", lambda value: type(value) is bool)
 _RATE = r"([1-9]\d*|\d+\.\d+)([kmg]?)bit"
 _N = r"\d+(?:\.\d+)?(?:e\d+)?"
@@ -156,6 +157,7 @@ SETTINGS = {
 }
 _PATTERN = text(r"\S.*", "a name, in which * is any text")
 PATTERNS = either(_PATTERN, several(_PATTERN, 50))
+_METRIC = text(r"\S.*", "the name of a metric")
 _LIMIT = number(-1e12, 1e12)
 FILE = {
     "title": text(r"\S.*", "a line of text"),
@@ -165,10 +167,10 @@ FILE = {
     "include": several(choice(*LISTS), len(LISTS)),
     "bounds": Tables(
         {
-            "metric": text(r"\S.*", "its name"),
+            "metric": either(_METRIC, several(_METRIC, 20)),
             "case": PATTERNS,
             "qdisc": PATTERNS,
-            "of": {name: text(r"\S.*", "a name") for name in ("metric", "case", "qdisc")},
+            "of": dict.fromkeys(("metric", "case", "qdisc"), text(r"\S.*", "a name")),
             "at_least": _LIMIT,
             "at_most": _LIMIT,
             "enough": _LIMIT,

@@ -61,6 +61,17 @@ def test_all_of_ours_can_be_read() -> None:
         assert one.jobs and len({job.name for job in one.jobs}) == len(one.jobs), name
 
 
+def test_what_guests_have_is_there() -> None:
+    """And each has what its script calls."""
+    guest = LAB / "guest"
+    for one in map(ours, scenario.names()):
+        for job in one.jobs:
+            for need in job.needs:
+                made = (guest / need).with_suffix(".c")
+                assert (guest / need).suffix == ".sh" and (guest / need).exists() or made.exists()
+            assert job.script in job.needs
+
+
 def test_example_of_the_documentation(tmp_path: Path) -> None:
     """It can be read, and names no qdisc that nobody knows."""
     text = (LAB.parent / "docs/experiments.md").read_text()
@@ -174,6 +185,8 @@ def test_every_key_is_documented() -> None:
             "[cases.x.vary]\nflows.load = [1]\nnetwork.rtt = [6]\n[qdiscs]",
             "cases.x.vary may have one key",
         ),
+        ("[qdiscs]", "[cases.x]\nvary = 1\n[qdiscs]", "cases.x.vary has to be a table"),
+        ("title", "cases = 1\ntitle", "cases has to be a table"),
         ("[qdiscs]", "[page]\norder = 1\n[qdiscs]", "page.section is missing"),
         (
             "[qdiscs]",
