@@ -13,7 +13,7 @@ import pytest
 from lab.commands import experiment
 from lab.measure import numbers as metrics
 from lab.measure.reading import HEADER, DataError
-from lab.page import goals
+from lab.page import goals, pictures
 from lab.run import experiment as scenario
 from vm import Built, VMError
 
@@ -571,10 +571,10 @@ def test_goal_and_picture_of_a_curve(tmp_path: Path) -> None:
     means["default"]["run2c"]["excess"] = 0.5
     assert [ok for _, ok in goals.run2c_curve(means, one)] == [True]
     assert goals.run2c_curve({}, one) == []
-    assert goals.curves(means, one, tmp_path / "curves")
+    assert pictures.by_option(means, one, tmp_path / "curves")
     assert (tmp_path / "curves.png").stat().st_size > 5000
     part = one.only(None, ["order"])
-    assert not goals.curves(means, part, tmp_path / "none")
+    assert not pictures.by_option(means, part, tmp_path / "none")
 
 
 def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
