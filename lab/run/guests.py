@@ -8,10 +8,11 @@ import re
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from vm import Built, Guest, Result, VMError
+from vm import Built, Guest, Result, VMError, Workers
 
 LAB = Path(__file__).resolve().parents[1]
 SCRIPT = "scenario.sh"  # the one of most jobs
@@ -42,6 +43,7 @@ class Job:
         return self.share > 0 and not (self.result and self.result.kept)
 
     def on_line(self, line: str) -> None:
+        self.began = self.began or time.monotonic()
         if found := PROGRESS.match(line):
             done, total = map(float, found.groups())
             self.share = min((done + BOOT) / (total + BOOT), 1)
@@ -86,8 +88,19 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
     """
     Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails.
     What a job has given before, with the same kernel, modules and scripts, is taken from there,
-    unless FRESH is set in the environment.
+    unless FRESH is set in the environment. With WORKERS there, the address of a scheduler, others
+    run them (vm/workers.py), as many at a time as they have processors.
     """
+    with ExitStack() as stack:
+        address = os.environ.get("WORKERS")
+        workers = stack.enter_context(Workers(built, address)) if address else None
+        _run_all(built, jobs, slots, seed, name, workers)
+
+
+def _run_all(
+    built: Built, jobs: list[Job], slots: int, seed: int, name: str, workers: Workers | None
+) -> None:
+    elsewhere = {"executor": workers.execute} if workers else {}
     fresh = bool(os.environ.get("FRESH"))
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Job | BaseException] = queue.SimpleQueue()
@@ -98,7 +111,9 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
         try:
             while not waiting.empty():
                 job = waiting.get()
-                job.began = time.monotonic()
+                taken = time.monotonic()
+                if not workers:
+                    job.began = taken  # else they say when, by a first line
                 guest = Guest(
                     built,
                     mode="virtual",
@@ -108,8 +123,10 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
                     seed=seed if job.seed is None else job.seed,
                     modules=job.modules,
                     fresh=fresh,
+                    **elsewhere,
                 )
                 job.result = guest.run(on_line=job.on_line)
+                job.began = job.began or taken
                 job.took, job.share = time.monotonic() - job.began, 1
                 ended.put(job)
         except BaseException as error:
@@ -117,12 +134,17 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
 
     # Daemons: should this program end early, they and their guests end with it
     slots = min(slots, len(jobs))
-    for _ in range(slots):
-        threading.Thread(target=work, daemon=True).start()
+    threads = 0
     terminal = sys.stdout.isatty()
     shown = 0.0
     left = len(jobs)
     while left:
+        if workers:
+            slots = min(max(workers.processors(), 1), len(jobs))
+        # Workers get some more than they can run at once, so that they need not wait for them
+        for _ in range(threads, min(slots + slots // 4 + 2, len(jobs)) if workers else slots):
+            threading.Thread(target=work, daemon=True).start()
+            threads += 1
         try:
             job = ended.get(timeout=0.5)
         except queue.Empty:
