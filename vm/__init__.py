@@ -5,5 +5,6 @@ in user-mode Linux."""
 from .build import Built, prepare, versions
 from .guest import Guest, Result
 from .root import VMError
+from .workers import Workers
 
-__all__ = ["Built", "Guest", "Result", "VMError", "prepare", "versions"]
+__all__ = ["Built", "Guest", "Result", "VMError", "Workers", "prepare", "versions"]

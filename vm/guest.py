@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run one guest and judge how it went."""
 
-import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 from . import initramfs, kept, qemu, uml
 from .build import CHECKOUT, INSIDE, Built
 from .console import Console
-from .machine import FUNCTIONAL, MODES, VIRTUAL, Machine
+from .machine import FUNCTIONAL, MODES, VIRTUAL, Machine, execute, text_of
 from .root import VMError, locked
 
 FAILED = 125  # the status of a run that went wrong, whatever the job said
@@ -44,6 +43,7 @@ class Guest:
     files    more files for the guest: absolute path there -> content or a file here
     timeout  seconds for all of the run; silence: seconds without any output
     fresh    run it even if what it gives is known, as it may be of a virtual one
+    executor what runs it, as execute() does here: workers on other machines (workers.py)
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Guest:
         timeout: float = 3600,
         silence: float | None = None,
         fresh: bool = True,
+        executor: Callable[..., tuple[str, str]] = execute,
     ) -> None:
         if mode not in MODES:
             raise VMError(f"no mode {mode!r}: choose {' or '.join(MODES)}")
@@ -70,7 +71,7 @@ class Guest:
         self.args, self.modules = list(args), None if modules is None else list(modules)
         self.needs = None if needs is None else list(needs)
         self.timeout = timeout
-        self.fresh = fresh
+        self.fresh, self.executor = fresh, executor
         self.silence = silence or (120 if mode == FUNCTIONAL else 900)
         self.directory = built.home / "runs" / name
         self.files = {
@@ -146,29 +147,20 @@ class Guest:
         if key and not self.fresh and kept.fetch(key, self.directory):
             (self.directory / "initramfs").unlink()
             return Result(0, "", console_path, data_path, 0, kept=True), True
-        console_path.touch()
-        data_path.touch()
-        console, error = Console(token), ""
-        with contextlib.ExitStack() as stack:
-            on = []
-            if self.built.arch == "um":
-                on = ["taskset", "-c", str(stack.enter_context(uml.processor()))]
-            process = subprocess.Popen(
-                [*on, *machine.command],
-                cwd=self.directory,
-                env=machine.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
+        try:
+            error, said = self.executor(
+                machine,
+                self.directory,
+                timeout=self.timeout,
+                silence=self.silence,
+                on_line=on_line,
+                stopped=self._stopped.is_set,
             )
-            try:
-                with open(console_path, "rb") as log:
-                    error = self._watch(process, log.read, data_path, console, on_line, began)
-            finally:
-                process.kill()
-                said = process.communicate()[1].strip()
-                (self.directory / "initramfs").unlink(missing_ok=True)
+        finally:
+            (self.directory / "initramfs").unlink(missing_ok=True)
+        console = Console(token)
+        for line in console_path.read_bytes().split(b"\n"):
+            console.feed(text_of(line))
         status, wrong = console.verdict()
         if error and not console.trouble:
             wrong = error
@@ -184,42 +176,6 @@ class Guest:
     def stop(self) -> None:
         """End the run, from another thread."""
         self._stopped.set()
-
-    def _watch(
-        self,
-        process: subprocess.Popen[str],
-        read: Callable[[], bytes],
-        data_path: Path,
-        console: Console,
-        on_line: Callable[[str], None] | None,
-        began: float,
-    ) -> str:
-        """Hand the console's lines on until the guest ends; says so if it had to be stopped."""
-        rest, heard, size = b"", time.monotonic(), 0
-        while True:
-            ended = process.poll() is not None  # before reading: then nothing is missed
-            new = read()
-            *lines, rest = (rest + new).split(b"\n")
-            if ended and rest:
-                lines.append(rest)
-            for line in lines:
-                text = line.decode(errors="replace").rstrip("\r")
-                console.feed(text)
-                if on_line:
-                    on_line(text)
-            if ended:
-                return ""
-            if self._stopped.is_set():
-                return "stopped"
-            now, grown = time.monotonic(), data_path.stat().st_size
-            if new or grown != size:
-                heard, size = now, grown
-            if now - heard > self.silence:
-                return f"no output for {self.silence:g} s"
-            if now - began > self.timeout:
-                return f"not finished after {self.timeout:g} s"
-            if not new:
-                time.sleep(0.05)
 
     def interact(self) -> int:
         """The console on this terminal; in QEMU Ctrl-A X ends the guest."""

@@ -3,19 +3,13 @@
 
 In virtual time a processor takes none: computing is free, a look at the clock costs 256 ns, and
 when all sleep the clock is at once where the first of them wakes. A loop without system calls
-would never end, so somebody outside has to keep an eye on the clock (guest.py does).
+would never end, so somebody outside has to keep an eye on the clock (machine.py does).
 """
 
-import contextlib
-import fcntl
-import os
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
 from .build import Built
 from .machine import FUNCTIONAL, Machine
-from .root import cache_dir
 
 # 2026-01-01, in ns
 _START = 1767225600 * 10**9
@@ -38,24 +32,4 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     # Should this program be killed, its guests go too. The shell gives it its files.
     start = f'exec 3>data; exec setpriv --pdeathsig KILL -- "$@"{console}'
     command = ["sh", "-c", start, "uml", str(built.vmlinuz), *words]
-    return Machine(command, [built.vmlinuz, directory / "initramfs"], environment)
-
-
-def _take(stack: contextlib.ExitStack, where: Path, processors: list[int]) -> int:
-    """The first of them that nobody has, as long as `stack` is open; any if there is none."""
-    for number in processors:
-        lock = stack.enter_context(open(where / str(number), "w"))
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return number
-    return random.choice(processors)
-
-
-@contextlib.contextmanager
-def processor() -> Iterator[int]:
-    """A processor for one guest, alone there if there are enough: one that may move between
-    processors takes five times as long."""
-    where = cache_dir() / "processors"
-    where.mkdir(exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        yield _take(stack, where, sorted(os.sched_getaffinity(0)))
+    return Machine(command, [built.vmlinuz, directory / "initramfs"], environment, pinned=True)

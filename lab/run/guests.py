@@ -8,10 +8,11 @@ import re
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from vm import Built, Guest, Result, VMError
+from vm import Built, Guest, Result, VMError, Workers
 
 LAB = Path(__file__).resolve().parents[1]
 SCRIPT = "scenario.sh"  # of all experiments
@@ -48,6 +49,7 @@ class Job:
         return self.share > 0 and not (self.result and self.result.kept)
 
     def on_line(self, line: str) -> None:
+        self.began = self.began or time.monotonic()
         if found := PROGRESS.match(line):
             done, total = map(float, found.groups())
             self.share = min((done + BOOT) / (total + BOOT), 1)
@@ -88,7 +90,8 @@ def status_line(jobs: list[Job], slots: int) -> str:
     return ", ".join(parts)
 
 
-def guest_of(job: Job, built: Built, name: str, fresh: bool) -> Guest:
+def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | None) -> Guest:
+    elsewhere = {"executor": workers.execute} if workers else {}
     return Guest(
         built,
         mode="virtual",
@@ -99,6 +102,7 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool) -> Guest:
         modules=job.modules,
         needs=job.needs,
         fresh=fresh,
+        **elsewhere,
     )
 
 
@@ -106,8 +110,16 @@ def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
     """
     Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails.
     What a job has given before, with the same kernel, modules and scripts, is taken from there,
-    unless FRESH is set in the environment.
+    unless FRESH is set in the environment. With WORKERS there, the address of a scheduler, others
+    run them (vm/workers.py), as many at a time as they have processors.
     """
+    with ExitStack() as stack:
+        address = os.environ.get("WORKERS")
+        workers = stack.enter_context(Workers(built, address)) if address else None
+        _run_all(built, jobs, slots, name, workers)
+
+
+def _run_all(built: Built, jobs: list[Job], slots: int, name: str, workers: Workers | None) -> None:
     fresh = bool(os.environ.get("FRESH"))
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Job | BaseException] = queue.SimpleQueue()
@@ -118,8 +130,12 @@ def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
         try:
             while not waiting.empty():
                 job = waiting.get()
-                job.began = time.monotonic()
-                job.result = guest_of(job, built, name, fresh).run(on_line=job.on_line)
+                taken = time.monotonic()
+                if not workers:
+                    job.began = taken  # else they say when, by a first line
+                guest = guest_of(job, built, name, fresh, workers)
+                job.result = guest.run(on_line=job.on_line)
+                job.began = job.began or taken
                 job.took, job.share = time.monotonic() - job.began, 1
                 ended.put(job)
         except BaseException as error:
@@ -127,12 +143,17 @@ def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
 
     # Daemons: should this program end early, they and their guests end with it
     slots = max(min(slots, len(jobs)), 1)
-    for _ in range(slots):
-        threading.Thread(target=work, daemon=True).start()
+    threads = 0
     terminal = sys.stdout.isatty()
     shown = 0.0
     left = len(jobs)
     while left:
+        if workers:
+            slots = min(max(workers.processors(), 1), len(jobs))
+        # Workers get some more than they can run at once, so that they need not wait for them
+        for _ in range(threads, min(slots + slots // 4 + 2, len(jobs)) if workers else slots):
+            threading.Thread(target=work, daemon=True).start()
+            threads += 1
         try:
             job = ended.get(timeout=0.5)
         except queue.Empty:
