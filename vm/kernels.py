@@ -101,7 +101,7 @@ OWN = {
     recipe.name: recipe
     for recipe in (
         Recipe(
-            "debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1100, minutes=10
+            "debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, minutes=10
         ),
         Recipe(
             "native",

@@ -9,6 +9,7 @@ import argparse
 
 from lab.commands.experiment import arguments, check, chosen, collect, show
 from lab.measure.reading import DataError, parse_run, table
+from lab.page.pictures import by_size
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import LAB, run_all
 from lab.run.job import link
@@ -17,8 +18,6 @@ from vm import prepare
 
 
 def main() -> int:
-    from lab.page.pictures import by_size
-
     parser = argparse.ArgumentParser(description=__doc__)
     options = arguments(parser)
     experiment = chosen(read(EXPERIMENTS / "demo.toml"), options)

@@ -36,7 +36,7 @@ def test_demo(
     monkeypatch.setattr(demo, "run_all", run_all)
     monkeypatch.setattr(demo, "prepare", lambda _: Built())
     monkeypatch.setattr(demo, "check", lambda *_: None)
-    monkeypatch.setattr(demo, "plot", lambda *_: None)
+    monkeypatch.setattr(demo, "by_size", lambda *_: None)
     monkeypatch.setattr(demo, "LAB", tmp_path / "lab")
     monkeypatch.setattr(experiment, "versions", lambda _: {"linux": "6.1"})
     monkeypatch.delenv("SEED", raising=False)
