@@ -4,7 +4,8 @@ in user-mode Linux."""
 
 from .build import Built, prepare, versions
 from .guest import Guest, Result
+from .kernels import NATIVE
 from .root import VMError
 from .workers import Workers
 
-__all__ = ["Built", "Guest", "Result", "VMError", "Workers", "prepare", "versions"]
+__all__ = ["NATIVE", "Built", "Guest", "Result", "VMError", "Workers", "prepare", "versions"]

@@ -26,6 +26,7 @@ from .root import (
     packages,
 )
 
+NATIVE = "native"
 _HERE = Path(__file__).parent
 _OBJECT = re.compile(rb"^  (?:AS|CC|HOSTCC) ", re.MULTILINE)
 _REPORT = 60  # seconds between two lines about how far it is
@@ -104,7 +105,7 @@ OWN = {
             "debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, minutes=10
         ),
         Recipe(
-            "native",
+            NATIVE,
             "um",
             "linux modules",
             "linux",

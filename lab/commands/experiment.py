@@ -20,13 +20,13 @@ from lab.run.experiment import Experiment, find, names, read
 from lab.run.guests import LAB, Job, run_all
 from lab.run.job import modules_of_kind
 from lab.run.qdiscs import FLOOR
-from vm import Built, VMError, prepare, versions
+from vm import NATIVE, Built, VMError, prepare, versions
 from vm.initramfs import load_list
 
 
-def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def arguments(parser: argparse.ArgumentParser, kernel: str = NATIVE) -> argparse.Namespace:
     """What it is told, and what all experiments are."""
-    parser.add_argument("--kernel", default="6.1")
+    parser.add_argument("--kernel", default=kernel)
     parser.add_argument("--seed", type=int, default=os.environ.get("SEED") or None)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(

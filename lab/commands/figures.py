@@ -4,8 +4,9 @@
 Each run's numbers are kept as CSVs in docs/results/, from which the page and its pictures are made.
 They are written when an experiment has ended, so that all of it may be run in parts (--only); the
 page has what there is. With --quick it is a small part in short, and with another seed all of it,
-both in build/figures/. What has run before with the same kernel, modules and scripts is not run
-again.
+both in build/figures/. On another kernel than the native one it is kept in docs/results/KERNEL/,
+from which docs/kernels.md tells how far the two are apart. What has run before with the same
+kernel, modules and scripts is not run again.
 """
 
 import argparse
@@ -19,20 +20,19 @@ from lab.measure.bounds import Verdict, verdicts
 from lab.measure.numbers import Rows
 from lab.measure.reading import DataError, format_rows
 from lab.measure.runs import measure
-from lab.page import readme
+from lab.page import kernels, readme
 from lab.page.results import Page, write
 from lab.page.stored import store
 from lab.papers.index import modelled
 from lab.papers.vocabulary import THEORY
 from lab.run.experiment import Experiment, on_page
-from lab.run.guests import BOOT, LAB, Job, run_all
+from lab.run.guests import BOOT, LAB, Job, is_known, run_all
 from lab.run.keys import SHORT
-from vm import Built, prepare
+from vm import NATIVE, Built, prepare
 
 RESULTS = LAB.parent / "docs/results"
 # How long a run takes for each Mbit that the bottleneck sends, until this machine has told
-SECONDS_PER_MBIT = 0.04
-RATE = LAB.parent / "build/figures/seconds-per-mbit"
+SECONDS_PER_MBIT = {False: 0.04, True: 0.004}  # by whether the kernel is the native one
 
 
 @dataclass
@@ -86,49 +86,78 @@ def once(every: list[Part]) -> list[tuple[Part, list[Job]]]:
     return result
 
 
-def rate() -> float:
-    return float(RATE.read_text()) if RATE.exists() else SECONDS_PER_MBIT
+def pace(kernel: str) -> Path:
+    """How many seconds a run of this kernel takes for each Mbit, as it was last time."""
+    return LAB.parent / "build/figures" / f"seconds-per-mbit-{kernel}"
 
 
-def note_rate(jobs: list[Job]) -> None:
+def note_pace(kernel: str, jobs: list[Job]) -> None:
     """What those have told that ran now: what was known from before tells nothing."""
     ran = [job for job in jobs if job.ran and job.took]
     if ran:
-        RATE.parent.mkdir(parents=True, exist_ok=True)
-        seconds = sum(max(job.took - BOOT, 0) for job in ran) / sum(job.weight for job in ran)
-        RATE.write_text(f"{seconds:.4f}\n")
+        path = pace(kernel)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        boots = len(ran) * start_of(kernel)
+        seconds = max(sum(job.took for job in ran) - boots, 0) / sum(job.weight for job in ran)
+        path.write_text(f"{seconds:.5f}\n")
 
 
-def minutes(jobs: list[Job]) -> float:
-    """Of one processor, if nothing were known from before."""
-    seconds = rate()
-    return sum(BOOT + seconds * job.weight for job in jobs) / 60
+def start_of(kernel: str) -> float:
+    """Seconds until a guest begins."""
+    return 1 if kernel == NATIVE else BOOT
 
 
-def forecast(runs: list[tuple[Part, list[Job]]], slots: int) -> str:
-    lines = [["experiment", "runs", "core minutes"]]
-    lines += [[part.name, str(len(jobs)), f"{minutes(jobs):.0f}"] for part, jobs in runs]
-    every = [job for _, jobs in runs for job in jobs]
-    total = minutes(every)
-    lines.append(["all", str(len(every)), f"{total:.0f}"])
-    return format_rows(lines) + f"{slots} at once: {total / 60 / slots:.1f} h if none is known\n"
+def minutes(jobs: list[Job], kernel: str) -> float:
+    """Of one processor."""
+    path = pace(kernel)
+    seconds = float(path.read_text()) if path.exists() else SECONDS_PER_MBIT[kernel == NATIVE]
+    return sum(start_of(kernel) + seconds * job.weight for job in jobs) / 60
 
 
-def run(part: Part, jobs: list[Job], built: Built, slots: int) -> tuple[Rows, list[Verdict]]:
-    """What the part's jobs give: these are run, others have been. And what it is to be."""
-    print(f"{part.name}: {len(jobs)} runs, about {minutes(jobs):.0f} core minutes", flush=True)
+def forecast(runs: list[tuple[Part, list[Job]]], known: list[Job], kernel: str, slots: int) -> str:
+    """What there is to do; of known runs nothing."""
+    lines = [["experiment", "runs", "known", "core minutes"]]
+    names = {job.name for job in known}
+    left = []
+    for part, jobs in runs:
+        mine = [job for job in jobs if job.name not in names]
+        spent = f"{minutes(mine, kernel):.1f}"
+        lines.append([part.name, str(len(jobs)), str(len(jobs) - len(mine)), spent])
+        left += mine
+    total = minutes(left, kernel)
+    lines.append(["all", str(sum(len(jobs) for _, jobs in runs)), str(len(known)), f"{total:.1f}"])
+    return format_rows(lines) + f"{slots} at once: {total / slots:.0f} minutes\n"
+
+
+def text_of(job: Job) -> str:
+    return job.result.data_path.read_text(errors="replace") if job.result else ""
+
+
+def run(runs: list[tuple[Part, list[Job]]], built: Built, slots: int, where: Path) -> list[Verdict]:
+    """Run all of it; what an experiment gives is stored when its last run has ended."""
+    jobs = [job for _, mine in runs for job in mine]
+    waiting = {part.name: part for part, _ in runs}
+    found: list[Verdict] = []
+
+    def on_end(_: Job) -> None:
+        for part in list(waiting.values()):
+            if all(job.result for job in part.jobs.values()):
+                del waiting[part.name]
+                texts = {name: text_of(job) for name, job in part.jobs.items()}
+                rows = part.rows(texts)
+                store(where, part.name, part.for_page(rows))
+                found.extend(verdicts(part.experiment, rows))
+
     try:
-        run_all(built, jobs, slots, "figures")
+        run_all(built, jobs, slots, "figures", on_end)
     finally:
-        note_rate(jobs)
-    rows = part.rows(
-        {
-            name: job.result.data_path.read_text(errors="replace")
-            for name, job in part.jobs.items()
-            if job.result
-        }
-    )
-    return part.for_page(rows), list(verdicts(part.experiment, rows))
+        note_pace(built.kernel, jobs)
+    return found
+
+
+def tell_unmet(unmet: list[Verdict]) -> int:
+    print(told(unmet), end="", file=sys.stderr)
+    return int(bool(unmet))
 
 
 def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
@@ -137,14 +166,13 @@ def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
         print(f"missing: {what}", file=sys.stderr)
     for what in page.unsaid:
         print(f"not explained: {what}", file=sys.stderr)
-    print(told(unmet), end="", file=sys.stderr)
     print(f"page: {where.with_suffix('.md')}")
-    return 1 if unmet or (page.missing or page.unsaid) and not some else 0
+    return tell_unmet(unmet) or int(bool(page.missing or page.unsaid) and not some)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernel", default="6.1")
+    parser.add_argument("--kernel", default=NATIVE)
     parser.add_argument("--seed", type=int, default=os.environ.get("SEED") or None)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", metavar="A,B,...", help="some of the experiments")
@@ -159,24 +187,27 @@ def main() -> int:
         name = "quick" if quick else "results"
         name += "" if options.seed is None else f"-seed-{options.seed}"
         where = LAB.parent / "build/figures" / name
+    elif options.kernel != NATIVE:
+        where = RESULTS / options.kernel
     runs = once(parts(options.seed, quick, options.only))
-    if options.list or not (options.page or options.theory):
-        print(forecast(runs, slots), flush=True)
-    if options.list:
-        return 0
-    if not options.page:
-        store(where, THEORY, modelled())
     unmet: list[Verdict] = []
     if not (options.page or options.theory):
         built = prepare(options.kernel)
+        known = [job for _, jobs in runs for job in jobs if is_known(job, built, "figures")]
+        print(forecast(runs, known, options.kernel, slots), flush=True)
+        if options.list:
+            return 0
         for part, _ in runs:
             check(part.experiment, built)
-        for part, jobs in runs:
-            rows, found = run(part, jobs, built, slots)
-            store(where, part.name, rows)
-            unmet += [one for one in found if not one.met]
+        unmet = [one for one in run(runs, built, slots, where) if not one.met]
+    if where.parent == RESULTS:  # another kernel's, which have no page but that of both
+        (RESULTS.parent / kernels.PAGE).write_text(kernels.text(RESULTS))
+        return tell_unmet(unmet)
+    if not options.page:
+        store(where, THEORY, modelled())
     short = {each.name for each in on_page() if each.short_of} if quick else None
     page = write(where, short)
     if where == RESULTS:
         readme.write(where, page.results)
+        (RESULTS.parent / kernels.PAGE).write_text(kernels.text(RESULTS))
     return tell(page, unmet, where, quick or bool(options.only))

@@ -10,6 +10,7 @@ from typing import Any
 
 from lab.measure.numbers import interval
 from lab.measure.tables import tables
+from lab.page import kernels
 from lab.page.advice import choose
 from lab.page.markdown import digits, markdown
 from lab.page.panels import picture
@@ -124,7 +125,7 @@ class Page:
         """Those that explain nothing, but for items that are not measured yet."""
         later = {i.key for items in ITEMS.values() for i in items if not self.measured(i)}
         for item, patterns in self.notes.items():
-            for pattern in patterns if item not in {ABOUT, *later} else ():
+            for pattern in patterns if item not in {ABOUT, kernels.NOTE, *later} else ():
                 if (item, pattern) not in self.used:
                     yield f"{item}: nothing deviates where a note is on {pattern!r}"
 

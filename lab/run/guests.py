@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ PROGRESS = re.compile(r"progress (\d+) (\d+) active")
 # Not a job's own words: how far it is, how tc is to be used, the kernel's, and those of init
 NOT_SAID = re.compile(r"progress |Usage:|\s|\[ *\d+\.\d+\]|shortfirst-vm: |$")
 LAST = 3  # of its words, in lines: tc says what is wrong in one, and the kernel maybe in another
-BOOT = 15  # booting takes as long as so many seconds of flows
+BOOT = 15  # in the emulator booting takes as long as so many seconds of flows
 
 
 @dataclass
@@ -106,9 +107,21 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | 
     )
 
 
-def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
+def is_known(job: Job, built: Built, name: str) -> bool:
+    """Whether run_all() would take from before what it gives."""
+    return guest_of(job, built, name, bool(os.environ.get("FRESH")), None).known()
+
+
+def run_all(
+    built: Built,
+    jobs: list[Job],
+    slots: int,
+    name: str,
+    on_end: Callable[[Job], None] | None = None,
+) -> None:
     """
     Run the jobs, `slots` at a time, showing how far they are; stops at the first that fails.
+    `on_end` gets each job that has ended.
     What a job has given before, with the same kernel, modules and scripts, is taken from there,
     unless FRESH is set in the environment. With WORKERS there, the address of a scheduler, others
     run them (vm/workers.py), as many at a time as they have processors.
@@ -116,10 +129,17 @@ def run_all(built: Built, jobs: list[Job], slots: int, name: str) -> None:
     with ExitStack() as stack:
         address = os.environ.get("WORKERS")
         workers = stack.enter_context(Workers(built, address)) if address else None
-        _run_all(built, jobs, slots, name, workers)
+        _run_all(built, jobs, slots, name, on_end or (lambda _: None), workers)
 
 
-def _run_all(built: Built, jobs: list[Job], slots: int, name: str, workers: Workers | None) -> None:
+def _run_all(
+    built: Built,
+    jobs: list[Job],
+    slots: int,
+    name: str,
+    on_end: Callable[[Job], None],
+    workers: Workers | None,
+) -> None:
     fresh = bool(os.environ.get("FRESH"))
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Job | BaseException] = queue.SimpleQueue()
@@ -167,6 +187,7 @@ def _run_all(built: Built, jobs: list[Job], slots: int, name: str, workers: Work
                 why += f"; see {job.result.console_path}"
                 said = "\n  ".join(["; it said last:", *job.said]) if job.said else ""
                 raise VMError(f"the run {job.name}: {why}{said}")
+            on_end(job)
         if terminal:
             print("\r\033[K" + status_line(jobs, slots), end="", flush=True)
         elif job or time.monotonic() - shown > 15:

@@ -3,6 +3,8 @@
 
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ra
 from lab.run import experiment as files
 from lab.run.experiment import Experiment, find, on_page, read
 from lab.tests import made_up
-from vm import Result, VMError
+from vm import Built, Result, VMError
 
 
 def numbered(paper: str, *numbers: int | str) -> set[str]:
@@ -296,21 +298,34 @@ def test_each_run_once() -> None:
     assert first[0].weight == max(job.weight for job in first)
 
 
+def ending(path: Path, text: Callable[[str], str]) -> Callable[..., None]:
+    """Instead of run_all(): jobs that have written this, one after the other."""
+
+    def run_all(_: object, jobs: list[figures.Job], __: int, ___: str, on_end: Callable) -> None:
+        for job in jobs:
+            job.result = Result(0, "", path / job.name, path / job.name, 1)
+            job.result.data_path.write_text(text(job.name))
+            on_end(job)
+
+    return run_all
+
+
+BUILT = Built("native", "7.2-native", Path(), Path())
+
+
 def test_shared_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each part finds what was written by its own names, be it for another part."""
     ran: list[str] = []
 
-    def run_all(_: object, jobs: list[figures.Job], *__: object) -> None:
-        for job in jobs:
-            ran.append(job.name)
-            path = tmp_path / job.name
-            path.write_text(made_up.flows([(5, 30.0), (50, 90.0)]) + made_up.stats())
-            job.result = Result(0, "", path, path, 1)
+    def text(name: str) -> str:
+        ran.append(name)
+        return made_up.flows([(5, 30.0), (50, 90.0)]) + made_up.stats()
 
-    monkeypatch.setattr(figures, "run_all", run_all)
-    found = {}
-    for part, jobs in figures.once(figures.parts(1, only="d1-rate,d1-tcp")):
-        found[part.name], _ = figures.run(part, jobs, None, 1)
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
+    where = tmp_path / "results"
+    figures.run(figures.once(figures.parts(1, only="d1-rate,d1-tcp")), BUILT, 1, where)
+    found = {name: stored.load(where)[name] for name in ("d1-rate", "d1-tcp")}
     cases = {name: {case for case, _, _ in rows} for name, rows in found.items()}
     assert cases == {"d1-rate": {"10mbit", "100mbit", "1gbit"}, "d1-tcp": {"cubic", "bbr", "ecn"}}
     for rows in found.values():
@@ -318,27 +333,32 @@ def test_shared_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert len(ran) == len(set(ran)) == 5 * 12
 
 
-def test_forecast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(figures, "RATE", tmp_path / "x/rate")
+@pytest.mark.parametrize(("kernel", "start"), [("native", 1), ("6.1", figures.BOOT)])
+def test_forecast(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kernel: str, start: float
+) -> None:
+    """Of what is not known, by what the last runs on this kernel have taken."""
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
     jobs = [figures.Job(name, "", [], [], [], 3600) for name in "abcd"]
-    each = 60 * figures.SECONDS_PER_MBIT + figures.BOOT / 60
-    figures.note_rate(jobs)
+    each = 60 * figures.SECONDS_PER_MBIT[kernel == "native"] + start / 60
+    figures.note_pace(kernel, jobs)
     names = {name: Experiment(name, "", [1], False, None, {}, {}) for name in "xy"}
     parts = [(figures.Part(names[name], {}), jobs[i:]) for i, name in ((1, "x"), (4, "y"))]
-    lines = figures.forecast(parts, 2).splitlines()
+    lines = figures.forecast(parts, [jobs[3]], kernel, 2).splitlines()
     assert [line.split() for line in lines[1:4]] == [
-        ["x", "3", f"{3 * each:.0f}"],
-        ["y", "0", "0"],
-        ["all", "3", f"{3 * each:.0f}"],
+        ["x", "3", "1", f"{2 * each:.1f}"],
+        ["y", "0", "0", "0.0"],
+        ["all", "3", "1", f"{2 * each:.1f}"],
     ]
-    jobs[0].share, jobs[0].began, jobs[0].took = 1, 1, 7200
+    jobs[0].share, jobs[0].began, jobs[0].took = 1, 1, 7200 + start
     jobs[1].share, jobs[1].began, jobs[1].took = 1, 1, 0.5
     jobs[1].result = Result(0, "", tmp_path, tmp_path, 0, kept=True)
-    figures.note_rate(jobs)
+    figures.note_pace(kernel, jobs)
     # Of the one that has run now: 7200 s of 3600 Mbit, the others alike
-    assert figures.forecast(parts, 2).splitlines()[3:] == [
-        "all            3           360",
-        "2 at once: 3.0 h if none is known",
+    total = 3 * (120 + start / 60)
+    assert [line.split() for line in figures.forecast(parts, [], kernel, 2).splitlines()[3:]] == [
+        ["all", "3", "0", f"{total:.1f}"],
+        ["2", "at", "once:", f"{total / 2:.0f}", "minutes"],
     ]
 
 
@@ -496,25 +516,27 @@ at_most = 1
 """
 
 
+def without_guests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "prepare", lambda _: BUILT)
+    monkeypatch.setattr(figures, "check", lambda *_: None)
+    monkeypatch.setattr(figures, "is_known", lambda *_: False)
+    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
+    monkeypatch.setattr(figures, "modelled", models_made_up)
+
+
 def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is run, bounded, short in QUICK=1, on the page and in the advice."""
     (tmp_path / "new.toml").write_text(NEW)
     monkeypatch.setattr(files, "EXPERIMENTS", tmp_path)
 
-    def run_all(_: object, jobs: list[figures.Job], *__: object) -> None:
-        for job in jobs:
-            path = tmp_path / job.name
-            slow = 2 if "-las-" in job.name else 0.5 if "-floor-" in job.name else 1
-            path.write_text(made_up.flows([(5, 30.0 * slow), (50, 90.0)]) + made_up.stats())
-            job.result = Result(0, "", path, path, 1)
+    def text(name: str) -> str:
+        slow = 2 if "-las-" in name else 0.5 if "-floor-" in name else 1
+        return made_up.flows([(5, 30.0 * slow), (50, 90.0)]) + made_up.stats()
 
-    monkeypatch.setattr(figures, "run_all", run_all)
-    monkeypatch.setattr(figures, "prepare", lambda _: None)
-    monkeypatch.setattr(figures, "check", lambda *_: None)
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    without_guests(monkeypatch)
     monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
     monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(figures, "modelled", models_made_up)
-    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
     monkeypatch.setattr(page, "ITEMS", {})
     monkeypatch.delenv("SEED", raising=False)
     monkeypatch.setattr(sys, "argv", ["figures"])
@@ -533,30 +555,53 @@ def test_what_has_ended_is_written(
 ) -> None:
     """Though a later one fails; the page of some is made, and does not fail for the others."""
 
-    def run(part: figures.Part, *_: object) -> tuple[Rows, list[Verdict]]:
-        if part.name == "mix":
+    def text(name: str) -> str:
+        if name.startswith("mix"):
             raise VMError("no")
-        return rows_of(part.name), []
+        return made_up.flows([(5, 30.0), (50, 90.0)]) + made_up.stats()
 
     where = tmp_path / "results"
-    monkeypatch.setattr(figures, "run", run)
-    monkeypatch.setattr(figures, "prepare", lambda _: None)
-    monkeypatch.setattr(figures, "check", lambda *_: None)
+    without_guests(monkeypatch)
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
     monkeypatch.setattr(figures, "RESULTS", where)
-    monkeypatch.setattr(figures, "modelled", models_made_up)
-    monkeypatch.setattr(figures.readme, "write", lambda *_: None)
     monkeypatch.setattr(page, "picture", lambda *_: None)
     monkeypatch.setattr(page, "draw_experiment", lambda *_, **__: True)
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "mix,d1-tcp"])
+    monkeypatch.setattr(sys, "argv", ["figures", "--only", "mix,d1-tcp"])
     with pytest.raises(VMError):
         figures.main()
     assert (where / "d1-tcp.csv").exists() and not where.with_suffix(".md").exists()
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--only", "d1-rate"])
+    monkeypatch.setattr(sys, "argv", ["figures", "--only", "d1-rate"])
     assert figures.main() == 0
     assert "results/d1-tcp.svg" in where.with_suffix(".md").read_text()
     assert "missing: mix" in capsys.readouterr().err
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--page"])
+    monkeypatch.setattr(sys, "argv", ["figures", "--page"])
     assert figures.main() == 1
+
+
+def test_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Has numbers of its own, and no page but that which compares the two."""
+
+    def text(name: str) -> str:
+        late = 1.5 if "-las-" in name else 1.0
+        return made_up.flows([(5, 30.0 * late), (50, 90.0)]) + made_up.stats()
+
+    where = tmp_path / "results"
+    without_guests(monkeypatch)
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
+    monkeypatch.setattr(figures, "RESULTS", where)
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    monkeypatch.setattr(sys, "argv", ["figures", "--kernel", "6.1", "--only", "d1-long"])
+    monkeypatch.setattr(figures, "prepare", lambda _: replace(BUILT, kernel="6.1"))
+    figures.main()
+    assert (where / "6.1/d1-long.csv").exists() and not where.with_suffix(".md").exists()
+    stored.store(where, "d1-long", rows_of("d1-long"))
+    page_of_both = (tmp_path / "kernels.md").read_text()
+    assert "| las" not in page_of_both
+    figures.main()
+    page_of_both = (tmp_path / "kernels.md").read_text()
+    assert "## d1-long" in page_of_both and "| las, slowdown | 5 |" in page_of_both
+    assert "differs" in page_of_both
 
 
 @pytest.mark.parametrize("name", ["old-flows", "run2c-curve"])
