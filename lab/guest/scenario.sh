@@ -26,11 +26,10 @@
 #
 #   netns snd                    netns rtr (net.sh)
 #   snd0 <---------------------> rtr0   rtr1 <---> rcv
-#   with LINKS or RTTS: prio,     |
-#   a netem for each             rtr2
-#                                 |
-#   netns bulk, with ACCESS      |
-#   bulk0 <-----------------------
+#   with LINKS or RTTS: prio,    rtr2
+#   a netem for each              ^
+#   netns bulk, with ACCESS       |
+#   bulk0 <-----------------------+
 #
 # What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, the
 # queues, a line "lengths UPTIME JSON" for each time, a line "long SENDER-PORT RECEIVER-PORT" for

@@ -275,7 +275,7 @@ class Refusals:
         )
         self._network(settings, need)
         self._bulk(settings, need)
-        self._steady(settings.get("steady", {}), need)
+        self._steady(settings, need)
         self._watch(settings, need)
         uses = [name for name, words in qdiscs.items() if BUFFER in words]
         for name, words in qdiscs.items():
@@ -314,17 +314,21 @@ class Refusals:
         if "duration" in settings:
             need(bulk.get("skip", 0) < settings["duration"], "bulk.skip is all of the duration")
 
-    def _steady(self, steady: Settings, need: Callable[[bool, str], None]) -> None:
-        need(
-            len(steady) <= MOST_STEADY, f"steady has {len(steady)} flows; it may have {MOST_STEADY}"
-        )
+    def _steady(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        steady = settings.get("steady", {})
+        count = len(steady)
+        need(count <= MOST_STEADY, f"steady has {count} flows; it may have {MOST_STEADY}")
         for name, flow in steady.items():
             need(
                 ("phases" in flow) != ("bytes" in flow)
                 and ("every" in flow) + ("rate" in flow) == ("bytes" in flow),
                 f"steady.{name} has to have either bytes and every or rate, or phases",
             )
-            need("phases" not in flow or "begin" not in flow, f"steady.{name}.phases tell when")
+            if "begin" in flow:
+                need("phases" not in flow, f"steady.{name}.phases tell when it begins")
+                begin = flow["begin"] if type(flow["begin"]) is list else [flow["begin"]]
+                late = max(begin) >= settings["duration"]
+                need(not late, f"steady.{name}.begin is after the duration")
 
     def _watch(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         watch, qdiscs = settings.get("watch", {}), settings["qdiscs"]

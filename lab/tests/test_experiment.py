@@ -176,6 +176,11 @@ def test_every_key_is_documented() -> None:
             "steady.a has to have either",
         ),
         ("[qdiscs]", "[steady.a]\nphases = '1*0'\nbegin = 1\n[qdiscs]", "a.phases tell when"),
+        (
+            "[qdiscs]",
+            "[steady.a]\nbytes = 99\nevery = 1\nbegin = [1, 10]\n[qdiscs]",
+            "steady.a.begin is after the duration",
+        ),
         ("[qdiscs]", "[watch]\nsamples = 'las'\n[qdiscs]", "watch.samples is a qdisc of sift"),
         ("[qdiscs]", "[watch]\nseconds = 9\n[qdiscs]", "watch.lengths is missing, how often"),
         ("[qdiscs]", "[watch]\nqueues = 1\n[qdiscs]", "watch.queues are those of bulk"),
