@@ -121,9 +121,13 @@ class Guest:
 
     def known(self) -> bool:
         """Whether run() would have nothing to do."""
+        if self.fresh:
+            return False
         machine, _ = self._prepare(False)
-        (self.directory / "initramfs").unlink()
-        return not self.fresh and kept.has(self._key(machine))
+        try:
+            return kept.has(self._key(machine))
+        finally:
+            shutil.rmtree(self.directory)
 
     def run(self, on_line: Callable[[str], None] | None = None) -> Result:
         """

@@ -126,7 +126,8 @@ def forecast(runs: list[tuple[Part, list[Job]]], known: list[Job], kernel: str, 
         left += mine
     total = minutes(left, kernel)
     lines.append(["all", str(sum(len(jobs) for _, jobs in runs)), str(len(known)), f"{total:.1f}"])
-    return format_rows(lines) + f"{slots} at once: {total / slots:.0f} minutes\n"
+    text = f"{slots} at once: {total / slots:.0f} minutes"
+    return format_rows(lines) + (f"{text}\n" if known else f"{text} if nothing is known\n")
 
 
 def text_of(job: Job) -> str:
@@ -193,10 +194,11 @@ def main() -> int:
     unmet: list[Verdict] = []
     if not (options.page or options.theory):
         built = prepare(options.kernel)
-        known = [job for _, jobs in runs for job in jobs if is_known(job, built, "figures")]
-        print(forecast(runs, known, options.kernel, slots), flush=True)
         if options.list:
+            known = [job for _, jobs in runs for job in jobs if is_known(job, built)]
+            print(forecast(runs, known, options.kernel, slots), end="")
             return 0
+        print(forecast(runs, [], options.kernel, slots), flush=True)
         for part, _ in runs:
             check(part.experiment, built)
         unmet = [one for one in run(runs, built, slots, where) if not one.met]

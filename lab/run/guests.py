@@ -107,9 +107,9 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | 
     )
 
 
-def is_known(job: Job, built: Built, name: str) -> bool:
+def is_known(job: Job, built: Built) -> bool:
     """Whether run_all() would take from before what it gives."""
-    return guest_of(job, built, name, bool(os.environ.get("FRESH")), None).known()
+    return guest_of(job, built, "known", bool(os.environ.get("FRESH")), None).known()
 
 
 def run_all(
