@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FUNCTIONAL, VIRTUAL = MODES = ("functional", "virtual")
+FUNCTIONAL, VIRTUAL, REAL = MODES = ("functional", "virtual", "real")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vm import uml
+from vm import qemu, uml
+from vm.build import Built
+from vm.machine import FUNCTIONAL, REAL, VIRTUAL
+from vm.root import VMError
 
 
 def test_each_guest_has_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +28,22 @@ def test_an_error_of_the_guest_is_not_the_locks(
     monkeypatch.setenv("SHORTFIRST_CACHE", str(tmp_path))
     with pytest.raises(BlockingIOError), uml.processor():
         raise BlockingIOError
+
+
+@pytest.mark.parametrize(
+    ("mode", "travels", "seed"),
+    [(FUNCTIONAL, False, None), (VIRTUAL, True, "7"), (REAL, False, "7")],
+)
+def test_only_virtual_time_travels(
+    tmp_path: Path, mode: str, travels: bool, seed: str | None
+) -> None:
+    built = Built("native", "7.2-native", tmp_path, tmp_path, tmp_path)
+    made = uml.machine(built, mode, 7, tmp_path, False)
+    assert ("time-travel=inf-cpu" in made.command) == travels
+    assert made.environment and made.environment.get("SF_SEED") == seed
+
+
+def test_an_emulator_is_no_real_processor(tmp_path: Path) -> None:
+    built = Built("6.1", "6.1", tmp_path, tmp_path)
+    with pytest.raises(VMError, match="in QEMU"):
+        qemu.machine(built, REAL, 7, tmp_path, False)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .build import Built
-from .machine import FUNCTIONAL, Machine
+from .machine import FUNCTIONAL, VIRTUAL, Machine
 from .root import cache_dir
 
 # 2026-01-01, in ns
@@ -31,8 +31,9 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     words = [*_KERNEL.split(), "con0=fd:0,fd:1" if terminal else "con0=null,fd:1"]
     # The temporary file is the guest's memory.
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": "/dev/shm"}
-    if mode != FUNCTIONAL:
+    if mode == VIRTUAL:
         words += _VIRTUAL.split()
+    if mode != FUNCTIONAL:
         environment["SF_SEED"] = str(seed)
     console = "" if terminal else " >console.log"
     # Should this program be killed, its guests go too. The shell gives it its files.
