@@ -6,6 +6,9 @@ The time of those machines is the number of instructions executed, so two runs a
 With --check only what is in bench/ratios.csv is measured: ours may not have become dearer, as a
 part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose, or has become
 cheaper, --store writes the ratios anew, and all that is measured to bench/costs.csv.
+
+With --native it is cycles of this machine's processor instead: bench_native.py. --store writes them
+to bench/native.csv.
 """
 
 import argparse
@@ -16,7 +19,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.commands import bench_native
 from lab.measure.reading import DataError, format_rows
+from lab.run.experiment import modules_of_kind
 from lab.run.guests import LAB, Job, run_all
 from vm import prepare, versions
 
@@ -51,6 +56,7 @@ MEMORY = {name: words[0].split()[0] for name, words in QDISCS.items()} | {
     "run2c": "run2c no_learn",
     "run2c-order": "run2c order no_learn",
 }
+NEEDS = ["bench.sh", "modules/qdisc_bench.ko"]
 COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
 GOALS = {"run2c": 0.3, "run2c-learn": 0.6, "run2c-order": 0.6}
@@ -228,7 +234,9 @@ def measure(
         steady, full = QDISCS[name]
         specs = [f"{c.name}|{full if c.overload else steady}|{c.words}" for c in cases]
         weight = 4.0 if name == "cake" else 1.0
-        jobs.append(Job(name, "bench.sh", [MEMORY[name], *specs], weight))
+        modules = ["dummy", *modules_of_kind(MEMORY[name])]
+        args = [MEMORY[name], *specs]
+        jobs.append(Job(name, NEEDS[0], args, weight=weight, modules=modules, needs=NEEDS))
     jobs.sort(key=lambda job: -job.weight)
     print(f"bench, kernel {built.version}", flush=True)
     run_all(built, jobs, max(slots, 1), 1, "bench")
@@ -251,14 +259,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", default="6.1")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B,...")
+    parser.add_argument("--qdiscs", metavar="A,B,...")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--check", action="store_true", help="compare with the stored ratios")
     how.add_argument("--store", action="store_true", help="measure and store those ratios")
+    parser.add_argument("--native", action="store_true", help="cycles, and of these:")
+    parser.add_argument("--rounds", type=int, default=9, help="how often all is measured")
+    parser.add_argument(
+        "--cold",
+        type=int,
+        default=4096,
+        metavar="KIB",
+        help="read before a call that is to find cold caches: more than they have, up to 262144",
+    )
     options = parser.parse_args()
-    names = options.qdiscs.split(",")
-    if not set(names) <= set(QDISCS):
-        raise DataError(f"the qdiscs are {', '.join(QDISCS)}")
+    known = list(bench_native.QDISCS if options.native else QDISCS)
+    names = options.qdiscs.split(",") if options.qdiscs else known
+    if not set(names) <= set(known):
+        raise DataError(f"the qdiscs are {', '.join(known)}")
+    if options.native:
+        if options.check or options.rounds < 2:
+            raise DataError("cycles are not checked, and two rounds are the least")
+        return bench_native.run(names, options.rounds, options.cold, COSTS, options.store)
     cases = CASES
     stored = read_ratios()
     if options.store:

@@ -30,6 +30,7 @@ class Job:
     weight: float = 1  # how long it takes, against the others
     modules: list[str] | None = None  # kernel modules; None: the usual ones
     seed: int | None = None  # None: that of all
+    needs: list[str] | None = None  # files below lab/guest that the guest has; None: all
     began: float = 0
     took: float = 0
     share: float = 0  # done so far
@@ -107,6 +108,7 @@ def run_all(built: Built, jobs: list[Job], slots: int, seed: int, name: str) -> 
                     args=job.args,
                     seed=seed if job.seed is None else job.seed,
                     modules=job.modules,
+                    needs=job.needs,
                     fresh=fresh,
                 )
                 job.result = guest.run(on_line=job.on_line)
