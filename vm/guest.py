@@ -35,11 +35,13 @@ class Guest:
 
     mode     "functional": all of the root and of the tests, real time, and in QEMU two processors;
              "virtual": only what the run needs, one processor, and a time of its own. In QEMU
-             its clock counts instructions, in user-mode Linux (the native kernel) only waiting
+             its clock counts instructions, in user-mode Linux (the native kernel) only waiting;
+             "real": like "virtual" in real time, on the real processor with its caches, so only
+             in user-mode Linux, and what it gives is not kept
     job      a script: a file of the checkout, any other file here, or else a path in the guest;
              "" for an interactive shell on the console
-    modules  kernel modules to load first; None: the default list (virtual) or none (functional)
-    needs    of a virtual guest: the scripts and programs of lab/guest that it gets; None: all
+    modules  kernel modules to load first; None: the default list, but none of a functional guest
+    needs    the scripts and programs of lab/guest that it gets, unless functional; None: all
     files    more files for the guest: absolute path there -> content or a file here
     timeout  seconds for all of the run; silence: seconds without any output
     fresh    run it even if what it gives is known, as it may be of a virtual one

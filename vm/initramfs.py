@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
+from .machine import FUNCTIONAL
 from .root import VMError, kernel_version, locked, need, packages
 
 # What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
@@ -338,9 +339,9 @@ def make(
     files: Tree,
 ) -> None:
     """Write the whole initramfs of one guest."""
-    virtual = mode == "virtual"
-    loaded = load_list(built, modules) if virtual or modules else []
-    if virtual:
+    small = mode != FUNCTIONAL
+    loaded = load_list(built, modules) if small or modules else []
+    if small:
         tree = _virtual(built, loaded)
         tree.update(_lab(built, needs))
     else:
@@ -351,11 +352,11 @@ def make(
         tree = scan(built.upper, lambda name: name == INSIDE)
         tree.update(_tests(built, lambda name: True))
     tree.update(files)
-    if virtual:
+    if small:
         _add_libraries(tree, built.root)
     tree["init"] = file(Path(__file__).with_name("init"), 0o755)
     shell = [f"{name}={shlex.quote(value)}\n" for name, value in config.items()]
-    loaded = [_unpacked_name(module) for module in loaded] if virtual else loaded
+    loaded = [_unpacked_name(module) for module in loaded] if small else loaded
     shell.append("modules=" + shlex.quote(" ".join(loaded)) + "\n")
     shell.append("set -- " + " ".join(map(shlex.quote, args)) + "\n")
     tree["sf/config"] = file("".join(shell).encode())

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FUNCTIONAL, VIRTUAL = MODES = ("functional", "virtual")
+FUNCTIONAL, VIRTUAL, REAL = MODES = ("functional", "virtual", "real")
 WRITTEN = ("console.log", "data")
 
 # A file: its parts one after the other, each as it is (compressed) or by its digest

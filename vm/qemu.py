@@ -10,8 +10,8 @@ from pathlib import Path
 
 from . import initramfs
 from .build import INSIDE, Built
-from .machine import FUNCTIONAL, Machine
-from .root import cache_dir, locked, need
+from .machine import FUNCTIONAL, REAL, Machine
+from .root import VMError, cache_dir, locked, need
 
 _PROBE_SECONDS = 20
 _KERNEL = (
@@ -87,6 +87,8 @@ def _probe(built: Built, accel: list[str]) -> bool:
 
 def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool) -> Machine:
     """Of a guest whose initramfs is in `directory`, where it will run."""
+    if mode == REAL:
+        raise VMError(f"in QEMU nothing runs as on the processor itself: not mode {REAL}")
     append = f"{_KERNEL} sf.seed={seed}"
     files = [built.vmlinuz, Path(need("qemu-system-x86_64")), directory / "initramfs"]
     if mode == FUNCTIONAL:

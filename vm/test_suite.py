@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 import pytest
 
-from vm.suite import judge
+from vm import suite
+from vm.suite import Outcome, judge
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,59 @@ def test_the_end_names_what_failed() -> None:
     ]
     said = "F\n=== short test summary info ===\nFAILED lab/x.py::y - assert 0\n1 failed in 1.00s\n"
     assert str(judge("host", said, 1, "", 1)).endswith("\n    FAILED lab/x.py::y - assert 0")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "failing", "status", "asked"),
+    [
+        (["6.1"], "", 0, {"host", "6.1"}),
+        (["6.1"], "host", 1, {"host", "6.1"}),
+        (["native"], "", 0, {"host", "native"}),
+        (["6.1", "native", "debug"], "", 0, {"host", "native", "6.1", "debug"}),
+        (["6.1", "native", "debug"], "native", 1, {"host", "native"}),
+        (["native", "6.1"], "host", 1, {"host", "native"}),
+        (["native", "6.1"], "6.1", 1, {"host", "native", "6.1"}),
+    ],
+)
+def test_what_fails_fast_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+    kernels: list[str],
+    failing: str,
+    status: int,
+    asked: set[str],
+) -> None:
+    done: list[tuple[str, ...]] = []
+
+    def outcome(kernel: str, part: suite.Part = ()) -> Outcome:
+        done.append((kernel, *part))
+        return Outcome(kernel, 1, int(kernel == failing), 1)
+
+    monkeypatch.setattr(suite, "_host", lambda where: outcome("host"))
+    monkeypatch.setattr(suite, "_guest", outcome)
+    assert suite.run(kernels) == status
+    assert {kernel for kernel, *_ in done} == asked
+    for kernel in asked - {"host"}:
+        assert {each[1:] for each in done if each[0] == kernel} == set(suite.parts(kernel))
+
+
+def test_a_guest_that_cannot_be_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(kernel: str, part: suite.Part) -> Outcome:
+        raise RuntimeError
+
+    monkeypatch.setattr(suite, "_host", lambda where: Outcome(where, 1, 0, 1))
+    monkeypatch.setattr(suite, "_guest", broken)
+    with pytest.raises(RuntimeError):
+        suite.run(["native"])
+
+
+def test_no_host_test_is_left_out() -> None:
+    """What one process ignores another one does."""
+    named = [name for names in suite.HOST_TESTS.values() for name in names]
+    ignored = {name.removeprefix("--ignore=") for name in named if name.startswith("--")}
+    assert ignored == set(suite.WAITING) <= set(named)
+
+
+def test_each_kind_has_its_guest() -> None:
+    parts = suite.parts("native")
+    assert ("packets",) in parts and {("scripts", "las"), ("scripts", "sqf")} <= set(parts)
+    assert suite.parts("6.1") == [("scripts",), ("packets",)]

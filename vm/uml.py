@@ -9,7 +9,7 @@ would never end, so somebody outside has to keep an eye on the clock (machine.py
 from pathlib import Path
 
 from .build import Built
-from .machine import FUNCTIONAL, Machine
+from .machine import FUNCTIONAL, VIRTUAL, Machine
 
 # 2026-01-01, in ns
 _START = 1767225600 * 10**9
@@ -25,8 +25,9 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     words = [*_KERNEL.split(), "con0=fd:0,fd:1" if terminal else "con0=null,fd:1"]
     # The temporary file is the guest's memory.
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": "/dev/shm"}
-    if mode != FUNCTIONAL:
+    if mode == VIRTUAL:
         words += _VIRTUAL.split()
+    if mode != FUNCTIONAL:
         environment["SF_SEED"] = str(seed)
     console = "" if terminal else " >console.log"
     # Should this program be killed, its guests go too. The shell gives it its files.

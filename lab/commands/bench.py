@@ -6,6 +6,9 @@ The time of those machines is the number of instructions executed, so two runs a
 With --check only what is in bench/ratios.csv is measured: ours may not have become dearer, as a
 part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose, or has become
 cheaper, --store writes the ratios anew, and all that is measured to bench/costs.csv and memory.csv.
+
+With --native it is cycles of this machine's processor instead: bench_native.py. --store writes them
+to bench/native.csv.
 """
 
 import argparse
@@ -16,6 +19,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.commands import bench_native
 from lab.measure.reading import DataError, format_rows
 from lab.run.guests import LAB, Job, run_all
 from lab.run.job import modules_of_kind
@@ -264,14 +268,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", default="6.1")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B,...")
+    parser.add_argument("--qdiscs", metavar="A,B,...")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--check", action="store_true", help="compare with the stored ratios")
     how.add_argument("--store", action="store_true", help="measure and store those ratios")
+    parser.add_argument("--native", action="store_true", help="cycles, and of these:")
+    parser.add_argument("--rounds", type=int, default=9, help="how often all is measured")
+    parser.add_argument(
+        "--cold",
+        type=int,
+        default=4096,
+        metavar="KIB",
+        help="read before a call that is to find cold caches: more than they have, up to 262144",
+    )
     options = parser.parse_args()
-    names = options.qdiscs.split(",")
-    if not set(names) <= set(QDISCS):
-        raise DataError(f"the qdiscs are {', '.join(QDISCS)}")
+    known = list(bench_native.QDISCS if options.native else QDISCS)
+    names = options.qdiscs.split(",") if options.qdiscs else known
+    if not set(names) <= set(known):
+        raise DataError(f"the qdiscs are {', '.join(known)}")
+    if options.native:
+        if options.check or options.rounds < 2:
+            raise DataError("cycles are not checked, and two rounds are the least")
+        return bench_native.run(names, options.rounds, options.cold, COSTS, options.store)
     cases = CASES
     stored = read_ratios()
     if options.store:

@@ -323,13 +323,13 @@ def test_idle(gate: Callable[..., Gate]) -> None:
 def test_not_idle(gate: Callable[..., Gate]) -> None:
     """What counts is how long ago the last segment came."""
     d0 = gate("learn idle 5s")
-    for _ in range(10):  # unless the machine pauses
-        far(d0)
+    for number in range(10):  # unless the machine pauses: then this connection is forgotten
+        far(d0, number)
         began, longest = time.monotonic(), 0.0
         seen = []
         for _ in range(4):
             time.sleep(1.5)
-            put(d0, segment(1, FAR))
+            put(d0, segment(number, FAR))
             seen.append(bands(d0))
             d0.order()
             now = time.monotonic()

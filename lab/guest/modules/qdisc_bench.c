@@ -9,7 +9,8 @@
  * measured with a function that does nothing, and subtracted.
  *
  * The clock is the time stamp counter. In the lab's virtual machines that is the
- * number of instructions executed, exactly.
+ * number of instructions executed, exactly. In user-mode Linux it is the
+ * processor's own, which a call may have to share with whatever else runs there.
  *
  * Write a case to /sys/kernel/debug/qdisc_bench, then read the result:
  *
@@ -29,6 +30,12 @@
  *	ipv6
  *	segs=N		each is a GSO packet of N segments; all go out before the
  *			next
+ *	before=N	packets that are not timed; else as many as wait, and then as
+ *			many as there are flows
+ *	recycle		what has come out is put in again, as a packet of another flow
+ *	cold=N		before each call that is timed N KiB of other memory are read,
+ *			so that caches up to that size hold nothing of the qdisc's
+ *	most=N		a call of more cycles was interrupted, and is not counted
  */
 
 #include <linux/debugfs.h>
@@ -47,6 +54,7 @@
 #include <linux/timex.h>
 #include <linux/uaccess.h>
 #include <linux/udp.h>
+#include <linux/vmalloc.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
@@ -55,6 +63,8 @@
 #define BENCH_PORTS	50000		/* of an address, from BENCH_PORT on */
 #define BENCH_PORT	1024
 #define BENCH_PAYLOAD	1000		/* bytes of TCP or UDP payload */
+#define BENCH_ALL_FLOWS	U32_MAX		/* packets before: not told */
+#define BENCH_MOST_COLD	(256 << 10)	/* KiB */
 
 struct bench_case {
 	char	dev[IFNAMSIZ];
@@ -62,11 +72,15 @@ struct bench_case {
 	u32	queued;
 	u32	count;
 	u32	segs;
+	u32	before;
+	u32	cold;		/* KiB */
+	u32	most;		/* cycles; 0: any number */
 	bool	drop;
 	bool	new;
 	bool	tcp;
 	bool	known;
 	bool	ipv6;
+	bool	recycle;
 };
 
 /* What calls of one kind have cost */
@@ -81,6 +95,17 @@ struct bench_result {
 	struct bench_cost dequeue;
 	u32	drops;		/* packets that were put in and did not come out */
 	u32	qlen;		/* after the last */
+	u32	interrupted;	/* calls */
+};
+
+/* Of one run */
+struct bench_state {
+	const struct bench_case *c;
+	struct bench_result *r;
+	struct sk_buff_head out;	/* what has come out, to be put in again */
+	u8	*other;			/* memory to be read, where caches are to be cold */
+	u64	own_enqueue;		/* what it costs to time a call */
+	u64	own_dequeue;
 };
 
 static DEFINE_MUTEX(bench_lock);
@@ -109,9 +134,24 @@ static u64 bench_clock(void)
 }
 #endif
 
-static struct sk_buff *bench_skb(struct net_device *dev,
-				 const struct bench_case *c)
+/* An empty packet with room for so many bytes: a new one, or the one that came out first. */
+static struct sk_buff *bench_empty_skb(struct bench_state *s, u32 size)
 {
+	struct sk_buff *skb = __skb_dequeue(&s->out);
+
+	if (!skb)
+		return alloc_skb(size, GFP_KERNEL);
+	skb->data = skb->head;
+	skb->len = 0;
+	skb_reset_tail_pointer(skb);
+	skb_clear_hash(skb);
+	memset(skb->cb, 0, sizeof(skb->cb));
+	return skb;
+}
+
+static struct sk_buff *bench_skb(struct net_device *dev, struct bench_state *s)
+{
+	const struct bench_case *c = s->c;
 	u32 flow = c->new ? bench_next++ : prandom_u32_state(&bench_random) % c->flows;
 	bool tcp = c->new || c->tcp || c->segs > 1 || flow & 1;
 	u32 addr = flow / BENCH_PORTS, network_len, transport_len, len;
@@ -124,8 +164,8 @@ static struct sk_buff *bench_skb(struct net_device *dev,
 	network_len = c->ipv6 ? sizeof(*ip6) : sizeof(*ip);
 	transport_len = tcp ? sizeof(*th) : sizeof(*uh);
 	len = BENCH_PAYLOAD * max(c->segs, 1U);
-	skb = alloc_skb(LL_MAX_HEADER + network_len + transport_len + len,
-			GFP_KERNEL);
+	/* UDP's next user may be TCP */
+	skb = bench_empty_skb(s, LL_MAX_HEADER + network_len + sizeof(*th) + len);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, LL_MAX_HEADER);
@@ -239,90 +279,135 @@ bench_time_dequeue(struct sk_buff *(*dequeue)(struct Qdisc *sch),
 	return skb;
 }
 
-static void bench_count(struct bench_cost *cost, u64 cycles, u64 own)
+static void bench_count(struct bench_state *s, struct bench_cost *cost, u64 cycles, u64 own)
 {
 	cycles -= min(cycles, own);
+	if (s->c->most && cycles > s->c->most) {
+		s->r->interrupted++;
+		return;
+	}
 	cost->calls++;
 	cost->sum += cycles;
 	cost->max = max(cost->max, cycles);
 }
 
-/* One packet in; how many packets were dropped for it. */
-static int bench_enqueue(struct Qdisc *sch, const struct bench_case *c,
-			 struct bench_cost *cost, u64 own)
+static void bench_make_cold(const struct bench_state *s)
 {
-	struct sk_buff *skb = bench_skb(qdisc_dev(sch), c), *to_free = NULL;
-	u32 qlen = sch->q.qlen, put = max(c->segs, 1U);
+	u32 i;
+
+	for (i = 0; i < s->c->cold << 10; i += L1_CACHE_BYTES)
+		READ_ONCE(s->other[i]);
+}
+
+/* One packet in; how many packets were dropped for it. */
+static int bench_enqueue(struct bench_state *s, struct Qdisc *sch, bool timed)
+{
+	struct sk_buff *skb = bench_skb(qdisc_dev(sch), s), *to_free = NULL;
+	u32 qlen = sch->q.qlen, put = max(s->c->segs, 1U);
 	u64 cycles;
 
 	if (!skb)
 		return -ENOMEM;
+	if (timed)
+		bench_make_cold(s);
 	bench_time_enqueue(sch->enqueue, skb, sch, &to_free, &cycles);
-	if (cost)
-		bench_count(cost, cycles, own);
+	if (timed)
+		bench_count(s, &s->r->enqueue, cycles, s->own_enqueue);
 	kfree_skb_list(to_free);
 	return put - (sch->q.qlen - qlen);
 }
 
-static bool bench_dequeue(struct Qdisc *sch, struct bench_cost *cost, u64 own)
+static bool bench_dequeue(struct bench_state *s, struct Qdisc *sch, bool timed)
 {
 	struct sk_buff *skb;
 	u64 cycles;
 
+	if (timed)
+		bench_make_cold(s);
 	skb = bench_time_dequeue(sch->dequeue, sch, &cycles);
 	if (!skb)
 		return false;
-	if (cost)
-		bench_count(cost, cycles, own);
-	kfree_skb(skb);
+	if (timed)
+		bench_count(s, &s->r->dequeue, cycles, s->own_dequeue);
+	if (s->c->recycle)
+		__skb_queue_tail(&s->out, skb);
+	else
+		kfree_skb(skb);
 	return true;
 }
 
-static int bench_run(struct Qdisc *sch, const struct bench_case *c,
-		     struct bench_result *r)
+/* What timing itself costs: the least of some calls of a function that does nothing. */
+static void bench_time_nothing(struct bench_state *s, struct Qdisc *sch)
 {
-	u64 own_enqueue = U64_MAX, own_dequeue = U64_MAX, cycles;
-	u32 i, before = c->queued + (c->new ? 0 : c->flows);
 	struct sk_buff *to_free = NULL;
-	int drops;
+	u64 cycles;
+	u32 i;
 
-	memset(r, 0, sizeof(*r));
-	prandom_seed_state(&bench_random, 1);
-	bench_bytes = 0;
+	s->own_enqueue = U64_MAX;
+	s->own_dequeue = U64_MAX;
 	for (i = 0; i < 16; i++) {
+		bench_make_cold(s);
 		bench_time_enqueue(bench_noop_enqueue, NULL, sch, &to_free,
 				   &cycles);
-		own_enqueue = min(own_enqueue, cycles);
+		s->own_enqueue = min(s->own_enqueue, cycles);
+		bench_make_cold(s);
 		bench_time_dequeue(bench_noop_dequeue, sch, &cycles);
-		own_dequeue = min(own_dequeue, cycles);
+		s->own_dequeue = min(s->own_dequeue, cycles);
 	}
+}
 
-	/* As many packets as wait, then as many more as there are flows, are not timed. */
-	for (i = 0; i < before + c->count; i++) {
-		bool timed = i >= before;
+static int bench_packets(struct bench_state *s, struct Qdisc *sch)
+{
+	const struct bench_case *c = s->c;
+	u32 i;
 
-		drops = bench_enqueue(sch, c, timed ? &r->enqueue : NULL,
-				      own_enqueue);
+	for (i = 0; i < c->before + c->count; i++) {
+		bool timed = i >= c->before;
+		int drops = bench_enqueue(s, sch, timed);
+
 		if (drops < 0)
 			return drops;
 		if (timed)
-			r->drops += drops;
+			s->r->drops += drops;
 		if (i >= c->queued && !c->drop) {
-			while (bench_dequeue(sch, timed ? &r->dequeue : NULL,
-					     own_dequeue) &&
+			while (bench_dequeue(s, sch, timed) &&
 			       sch->q.qlen > c->queued)
 				;
 		}
 		if (!(i & 255))
 			cond_resched();
 	}
-	r->qlen = sch->q.qlen;
+	s->r->qlen = sch->q.qlen;
 	return 0;
+}
+
+static int bench_run(struct Qdisc *sch, const struct bench_case *c,
+		     struct bench_result *r)
+{
+	struct bench_state s = { .c = c, .r = r };
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	__skb_queue_head_init(&s.out);
+	if (c->cold) {
+		s.other = vzalloc(c->cold << 10);
+		if (!s.other)
+			return -ENOMEM;
+	}
+	prandom_seed_state(&bench_random, 1);
+	bench_bytes = 0;
+	bench_time_nothing(&s, sch);
+	err = bench_packets(&s, sch);
+	__skb_queue_purge(&s.out);
+	vfree(s.other);
+	return err;
 }
 
 enum {
 	BENCH_DEV, BENCH_FLOWS, BENCH_QUEUED, BENCH_COUNT, BENCH_SEGS,
-	BENCH_DROP, BENCH_NEW, BENCH_TCP, BENCH_KNOWN, BENCH_IPV6, BENCH_WHAT
+	BENCH_BEFORE, BENCH_COLD, BENCH_MOST,
+	BENCH_DROP, BENCH_NEW, BENCH_TCP, BENCH_KNOWN, BENCH_IPV6,
+	BENCH_RECYCLE, BENCH_WHAT
 };
 
 static const match_table_t bench_words = {
@@ -331,11 +416,15 @@ static const match_table_t bench_words = {
 	{ BENCH_QUEUED, "queued=%u" },
 	{ BENCH_COUNT, "count=%u" },
 	{ BENCH_SEGS, "segs=%u" },
+	{ BENCH_BEFORE, "before=%u" },
+	{ BENCH_COLD, "cold=%u" },
+	{ BENCH_MOST, "most=%u" },
 	{ BENCH_DROP, "drop" },
 	{ BENCH_NEW, "new" },
 	{ BENCH_TCP, "tcp" },
 	{ BENCH_KNOWN, "known" },
 	{ BENCH_IPV6, "ipv6" },
+	{ BENCH_RECYCLE, "recycle" },
 	{ BENCH_WHAT, NULL }
 };
 
@@ -350,7 +439,7 @@ static int bench_parse(char *text, struct bench_case *c)
 		if (!*word)
 			continue;
 		token = match_token(word, bench_words, arg);
-		if (token >= BENCH_FLOWS && token <= BENCH_SEGS &&
+		if (token >= BENCH_FLOWS && token <= BENCH_MOST &&
 		    match_uint(arg, &number))
 			return -EINVAL;
 		switch (token) {
@@ -369,6 +458,15 @@ static int bench_parse(char *text, struct bench_case *c)
 		case BENCH_SEGS:
 			c->segs = number;
 			break;
+		case BENCH_BEFORE:
+			c->before = number;
+			break;
+		case BENCH_COLD:
+			c->cold = number;
+			break;
+		case BENCH_MOST:
+			c->most = number;
+			break;
 		case BENCH_DROP:
 			c->drop = true;
 			break;
@@ -384,17 +482,28 @@ static int bench_parse(char *text, struct bench_case *c)
 		case BENCH_IPV6:
 			c->ipv6 = true;
 			break;
+		case BENCH_RECYCLE:
+			c->recycle = true;
+			break;
 		default:
 			return -EINVAL;
 		}
 	}
-	return c->flows && c->count && c->segs < 64 ? 0 : -EINVAL;
+	if (!c->flows || !c->count || c->segs >= 64 || c->cold > BENCH_MOST_COLD)
+		return -EINVAL;
+	if (c->recycle && c->segs > 1)	/* segments are not as large */
+		return -EINVAL;
+	if (c->before == BENCH_ALL_FLOWS)
+		c->before = c->queued + (c->new ? 0 : c->flows);
+	return 0;
 }
 
 static ssize_t bench_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *ppos)
 {
-	struct bench_case c = { .flows = 1, .count = 1000 };
+	struct bench_case c = {
+		.flows = 1, .count = 1000, .before = BENCH_ALL_FLOWS
+	};
 	struct net_device *dev;
 	struct Qdisc *sch;
 	char text[128];
@@ -436,8 +545,9 @@ static int bench_show(struct seq_file *s, void *unused)
 	mutex_lock(&bench_lock);
 	bench_show_cost(s, "enqueue", &bench_result.enqueue);
 	bench_show_cost(s, "dequeue", &bench_result.dequeue);
-	seq_printf(s, "drops=%u\nqlen=%u\nkhz=%u\n", bench_result.drops,
-		   bench_result.qlen, tsc_khz);
+	seq_printf(s, "drops=%u\nqlen=%u\ninterrupted=%u\nkhz=%u\n",
+		   bench_result.drops, bench_result.qlen,
+		   bench_result.interrupted, tsc_khz);
 	mutex_unlock(&bench_lock);
 	return 0;
 }

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+from pathlib import Path
+
+import pytest
+
+from vm import qemu, uml
+from vm.build import Built
+from vm.machine import FUNCTIONAL, REAL, VIRTUAL
+from vm.root import VMError
+
+
+@pytest.mark.parametrize(
+    ("mode", "travels", "seed"),
+    [(FUNCTIONAL, False, None), (VIRTUAL, True, "7"), (REAL, False, "7")],
+)
+def test_only_virtual_time_travels(
+    tmp_path: Path, mode: str, travels: bool, seed: str | None
+) -> None:
+    built = Built("native", "7.2-native", tmp_path, tmp_path, tmp_path)
+    made = uml.machine(built, mode, 7, tmp_path, False)
+    assert ("time-travel=inf-cpu" in made.command) == travels
+    assert made.environment and made.environment.get("SF_SEED") == seed
+
+
+def test_an_emulator_is_no_real_processor(tmp_path: Path) -> None:
+    built = Built("6.1", "6.1", tmp_path, tmp_path)
+    with pytest.raises(VMError, match="in QEMU"):
+        qemu.machine(built, REAL, 7, tmp_path, False)
