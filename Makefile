@@ -111,7 +111,7 @@ test: setup
 	$(PYTHON) -m vm test $(tested)
 
 check: setup
-	selftests/check $(filter-out debug,$(each))
+	selftests/check $(filter-out debug native,$(each))
 
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)

@@ -6,10 +6,12 @@ when all sleep the clock is at once where the first of them wakes. A loop withou
 would never end, so somebody outside has to keep an eye on the clock (machine.py does).
 """
 
+import os
 from pathlib import Path
 
 from .build import Built
 from .machine import FUNCTIONAL, VIRTUAL, Machine
+from .root import VMError
 
 # 2026-01-01, in ns
 _START = 1767225600 * 10**9
@@ -17,14 +19,21 @@ _KERNEL = (
     "mem=1G initrd=initramfs rdinit=/init uml_dir=. umid=uml noreboot con=null ssl=null"
     " ssl1=null,fd:3 quiet loglevel=5 printk.time=1 panic=-1 oops=panic seccomp=on"
 )
+_MEMORY = Path("/dev/shm")  # the guest's memory is a file there
+_MIB = 1024  # as in _KERNEL
 _VIRTUAL = f"time-travel=inf-cpu time-travel-start={_START}"
 
 
 def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool) -> Machine:
     """Of a guest whose initramfs is in `directory`, where it will run."""
     words = [*_KERNEL.split(), "con0=fd:0,fd:1" if terminal else "con0=null,fd:1"]
-    # The temporary file is the guest's memory.
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": "/dev/shm"}
+    room = os.statvfs(_MEMORY)
+    if room.f_bavail * room.f_frsize >> 20 < _MIB:
+        raise VMError(
+            f"a guest's memory is {_MIB} MiB in {_MEMORY}, where there is less room: make it larger"
+            f" (mount -o remount,size=4g {_MEMORY}; in a container it has an option, as --shm-size)"
+        )
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": str(_MEMORY)}
     if mode == VIRTUAL:
         words += _VIRTUAL.split()
     if mode != FUNCTIONAL:
