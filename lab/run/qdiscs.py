@@ -16,6 +16,7 @@ LISTS = {
     "oracle": {"srpt": "srpt"},
 }
 OURS = tuple(LISTS["ours"])
-PEERS = (*LISTS["peers"], "cake-rate")  # the last is cake where it shapes by itself
+_NAMES = tuple(LISTS["peers"])
+PEERS = (*_NAMES[:3], "cake-rate", *_NAMES[3:])  # that is cake where it shapes by itself
 ORACLE = tuple(LISTS["oracle"])
 FLOOR = "floor"  # in a qdisc's place: each download alone
