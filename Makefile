@@ -21,7 +21,8 @@
 #
 # What demo, experiment, figures and bench have run before, with the same kernel,
 # modules and scripts, they do not run again, so that what was interrupted goes on.
-# FRESH=1: do.
+# FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
+# too, those of a dask scheduler: docs/experiments.md.
 #
 # demo, experiment, figures, bench, test, check and shell need root on Debian or
 # Ubuntu and install what they lack.
