@@ -125,7 +125,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def jobs(*names: str) -> list[Job]:
-    return [Job(name, SCRIPT, [name]) for name in names]
+    return [Job(name, SCRIPT, [name], [], []) for name in names]
 
 
 def data(every: list[Job]) -> list[str]:
@@ -146,7 +146,7 @@ def test_one_dies(
 
     thread = threading.Thread(target=kill)
     thread.start()
-    run_all(built, there, 1, 1, "there")
+    run_all(built, there, 1, "there")
     thread.join()
     assert data(there) == [f"data of {name}\n" for name in names]
     assert set(cluster.began()) == set(names)
@@ -154,10 +154,10 @@ def test_one_dies(
     assert "8 of 8 runs done" in capsys.readouterr().out
     ran = len(cluster.began())
     monkeypatch.delenv("WORKERS")
-    run_all(built, again, 2, 1, "there")
+    run_all(built, again, 2, "there")
     assert len(cluster.began()) == ran  # all of it was kept
     monkeypatch.setenv("FRESH", "1")
-    run_all(built, here, 8, 1, "here")
+    run_all(built, here, 8, "here")
     assert len(cluster.began()) == ran + len(names)
     assert data(here) == data(again) == data(there)
 
@@ -175,7 +175,7 @@ def test_both_work(cluster: Cluster, built: Built) -> None:
 
     thread = threading.Thread(target=watch)
     thread.start()
-    run_all(built, every, 1, 1, "x")
+    run_all(built, every, 1, "x")
     thread.join()
     assert most == 2
 
@@ -191,7 +191,7 @@ def test_a_run_fails(cluster: Cluster, built: Built, name: str, why: str) -> Non
     """The error is here with its console, and the workers stop what is not wanted any more."""
     cluster.worker(), cluster.worker()
     with pytest.raises(VMError, match=f"the run {name}: {why}"):
-        run_all(built, jobs(name, "long"), 1, 1, "x")
+        run_all(built, jobs(name, "long"), 1, "x")
     assert (built.home / f"runs/x-{name}/console.log").read_text().startswith("shortfirst-vm: up")
     until(lambda: not cluster.running())
 
@@ -199,16 +199,16 @@ def test_a_run_fails(cluster: Cluster, built: Built, name: str, why: str) -> Non
 def test_a_file_is_lost(cluster: Cluster, built: Built) -> None:
     """A worker has a kernel once, and again if it is gone."""
     worker = cluster.worker()
-    run_all(built, jobs("quick 1", "quick 2"), 1, 1, "x")
+    run_all(built, jobs("quick 1", "quick 2"), 1, "x")
     (store,) = until(lambda: list(cluster.home.glob("worker-*/**/shortfirst")))
     (kernel,) = store.iterdir()
     assert kernel.read_text() == KERNEL
     when = kernel.stat().st_mtime_ns
-    run_all(built, jobs("quick 3"), 1, 1, "x")
+    run_all(built, jobs("quick 3"), 1, "x")
     assert kernel.stat().st_mtime_ns == when
     kernel.unlink()
     last = jobs("quick 4")
-    run_all(built, last, 1, 1, "x")
+    run_all(built, last, 1, "x")
     assert data(last) == ["data of quick 4\n"]
     assert kernel.exists() and worker.poll() is None
 
@@ -233,7 +233,7 @@ def test_nobody_works_yet(
     thread = threading.Thread(target=start)
     thread.start()
     every = jobs("quick")
-    run_all(built, every, 1, 1, "x")
+    run_all(built, every, 1, "x")
     thread.join()
     assert f"no worker is connected to {cluster.address}" in told
     assert f"dask worker {cluster.address} --nthreads N" in told
@@ -244,10 +244,10 @@ def test_refusals(tmp_path: Path, built: Built, monkeypatch: pytest.MonkeyPatch)
     stock = Built("6.1", "1", tmp_path, tmp_path)
     monkeypatch.setenv("WORKERS", "tcp://127.0.0.1:1")
     with pytest.raises(VMError, match="only, not of 6.1: leave WORKERS or KERNEL out"):
-        run_all(stock, jobs("a"), 1, 1, "x")
+        run_all(stock, jobs("a"), 1, "x")
     monkeypatch.setattr(workers, "CONNECT", 1)
     with pytest.raises(VMError, match=r"no scheduler at tcp://127\.0\.0\.1:1 .*dask scheduler"):
-        run_all(built, jobs("a"), 1, 1, "x")
+        run_all(built, jobs("a"), 1, "x")
 
 
 def test_the_scheduler_ends(cluster: Cluster, built: Built) -> None:
@@ -260,7 +260,7 @@ def test_the_scheduler_ends(cluster: Cluster, built: Built) -> None:
     thread = threading.Thread(target=kill)
     thread.start()
     with pytest.raises(VMError, match=cluster.address):
-        run_all(built, jobs(*"abcd"), 1, 1, "x")
+        run_all(built, jobs(*"abcd"), 1, "x")
     thread.join()
 
 
