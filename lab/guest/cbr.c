@@ -51,7 +51,7 @@ struct flow {
 	struct phase phases[MAX_PHASES], *phase, *stop;
 	int sock;
 	unsigned int expected, sent, received;
-	long long *delay;	/* of the measured packets, ns; 0: lost */
+	long long *delay;	/* of the measured packets, ns; NEVER: lost */
 	long long least;
 };
 
@@ -102,11 +102,13 @@ static void parse_flow(struct flow *f, const char *arg)
 	f->phase = f->phases;
 	f->stop = ph;
 	f->least = NEVER;
-	f->delay = calloc(f->expected, sizeof(*f->delay));
+	f->delay = malloc(f->expected * sizeof(*f->delay));
 	if (ph == f->phases || !f->expected || !ph[-1].bytes)
 		errx(1, "%s: nothing to measure at the end", arg);
 	if (!f->delay)
 		err(1, "%s", arg);
+	for (unsigned int i = 0; i < f->expected; i++)
+		f->delay[i] = NEVER;	/* in virtual time it may be 0 */
 }
 
 /* The next packet's phase, if there is one; a phase begins when another ends. */
@@ -183,7 +185,7 @@ static void receive_all(void)
 		delay = ns(ts) - h.sent;
 		if (delay < f->least && n == f->stop[-1].bytes)
 			f->least = delay;
-		if (!h.number || f->delay[h.number - 1])
+		if (!h.number || f->delay[h.number - 1] != NEVER)
 			continue;
 		f->delay[h.number - 1] = delay;
 		f->received++;
@@ -261,7 +263,7 @@ static void write_flow(const struct flow *f, FILE *out)
 	fprintf(out, "cbr %s bytes %d least_us %.0f\n", f->name, f->stop[-1].bytes,
 		f->least == NEVER ? 0 : f->least / 1e3);
 	for (unsigned int i = 0; i < f->sent; i++) {
-		if (f->delay[i])
+		if (f->delay[i] != NEVER)
 			fprintf(out, "%.0f\n", f->delay[i] / 1e3);
 		else
 			fputs("lost\n", out);
