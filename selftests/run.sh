@@ -17,20 +17,23 @@ fi
 kinds="las run2c sift sqf"
 scripts="churn refused tcp tdc"
 packets="kinds las run2c run2c_isn sift sqf srpt"
-# What a kernel is not asked for, and why. There is one more rule: with each kind the debug kernel
-# does a third of the sets of parameters (kinds/conftest.py). What is skipped else has failed.
+not_scripts=
+not_packets=
+# What a kernel is not asked for, and why; nor what has leaked, where there is no kmemleak (leaks.sh).
+# What is skipped beside has failed.
 case $(uname -r) in
-*-debug)
-	left_out="tdc, which asks for nothing that the others do not do, where all takes long"
+*-debug) # where all takes long
 	scripts="churn refused tcp"
+	not_scripts="tdc, which asks for nothing that the others do not do"
+	not_packets="of each kind two thirds of the sets of parameters (kinds/conftest.py)"
 	;;
 *-native)
-	left_out="run2c_isn, which needs kprobes, that user-mode Linux has not"
 	packets="kinds las run2c sift sqf srpt"
+	not_packets="run2c_isn, which needs kprobes: user-mode Linux has none"
 	;;
 *)
-	left_out="kinds/test_faults.py: only our own kernels let allocations fail"
 	packets="$packets --deselect=kinds/test_faults.py"
+	not_packets="kinds/test_faults.py: only our own kernels let allocations fail"
 	;;
 esac
 
@@ -55,6 +58,10 @@ tell() { # WHERE STATUS SCRIPT
 	[ -z "$found" ] || printf '%s\n' "$found" | sed "s|^|failure: $1: |" >/dev/ttyS1
 }
 
+left_out() { # WHAT
+	[ -z "$1" ] || echo "left out: $1" | tee /dev/ttyS1
+}
+
 tap() { # COMMAND
 	local status began=$SECONDS
 
@@ -69,6 +76,7 @@ tap() { # COMMAND
 scripts() {
 	local kind name
 
+	left_out "$not_scripts"
 	for kind in $kinds; do
 		for name in $scripts; do
 			tap "./kinds/$name.sh" "$kind"
@@ -83,6 +91,7 @@ number() { # WORD in pytest's last line
 packets() {
 	local status failures
 
+	left_out "$not_packets"
 	tap ./kinds/flow_key.sh
 	echo "== packet-exact tests"
 	[ -d /sys/module/sch_gate ] || insmod modules/sch_gate.ko
@@ -110,7 +119,6 @@ packets) parts=packets ;;
 	;;
 esac
 
-echo "left out on this kernel: $left_out"
 ./leaks.sh forget
 for part in $parts; do
 	"$part"

@@ -37,7 +37,7 @@ class Outcome:
     failed: int
     seconds: float
     error: str = ""
-    which: tuple[str, ...] = ()  # failed, as far as the guest told
+    which: tuple[str, ...] = ()  # failed, or was left out, as far as the guest told
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
@@ -55,7 +55,7 @@ def judge(where: str, said: str, status: int, error: str, seconds: float) -> Out
         error = "no results"
     elif not error and status and not failed:
         error = f"exit status {status}"
-    which = re.findall(r"^(?:failure: |(?=FAILED |ERROR ))(.*)$", said, re.MULTILINE)
+    which = re.findall(r"^(?:failure: |(?=FAILED |ERROR |left out: ))(.*)$", said, re.MULTILINE)
     return Outcome(where, passed, failed + bool(error), seconds, error, tuple(which))
 
 

@@ -28,10 +28,11 @@ def test_trouble_in_the_guest_is_a_failure() -> None:
 
 def test_the_end_names_what_failed() -> None:
     said = "failure: kinds/tcp.sh las: not ok 3 ECN\nfailure: pytest: FAILED las/x.py::y\n"
-    said += "1 passed, 2 failed\n"
+    said = f"left out: tdc\n{said}1 passed, 2 failed\n"
     outcome = judge("6.1", said, 1, "", 1)
     assert str(outcome).splitlines() == [
         "6.1: 1 passed, 2 failed, 1 s",
+        "    left out: tdc",
         "    kinds/tcp.sh las: not ok 3 ECN",
         "    pytest: FAILED las/x.py::y",
     ]
