@@ -87,7 +87,7 @@ class Workers:
         self.address = address
         self.home = installed()
         self._lock = threading.Lock()
-        self._shared: dict[str, Any] = {}  # tasks that give parts of a file, by its parts' digests
+        self._shared: dict[str, Any] = {}  # tasks that give a part, by its digest
         self._listeners: dict[str, Callable[[str], None]] = {}
         self._checked: set[str] = set()
         self._seen = time.monotonic()  # when there was a worker
@@ -147,24 +147,23 @@ class Workers:
             if version != VERSION:
                 raise VMError(f"{name} has distributed {version}; it has to be {VERSION}")
 
-    def _parts(self, path: Path) -> tuple[Parts, Any]:
-        """A file's parts, and the task that gives those that it shares with other runs."""
+    def _parts(self, path: Path) -> tuple[Parts, list[Any]]:
+        """A file's parts, and tasks that give those that other runs may have, too."""
         sent: Parts = []
-        large: dict[str, bytes] = {}
+        tasks = []
         for part in parts(path.read_bytes()):
-            if len(part) >= LARGE:
-                digest = hashlib.sha256(part).hexdigest()
-                large[digest] = part
-                sent.append(digest)
-            else:
+            if len(part) < LARGE:
                 sent.append(zlib.compress(part, 1))
-        name = hashlib.sha256(repr(sorted(large)).encode()).hexdigest()
-        with self._lock:
-            if name not in self._shared:
-                # A task, not scattered data: dask can have it again when its worker is lost
-                packed = {digest: zlib.compress(part, 1) for digest, part in large.items()}
-                self._shared[name] = self._client.submit(dict, packed, key=f"shared-{name}")
-            return sent, self._shared[name]
+                continue
+            digest = hashlib.sha256(part).hexdigest()
+            sent.append(digest)
+            with self._lock:
+                if digest not in self._shared:
+                    # Not scattered data: a task dask can do again when a worker is lost
+                    packed = {digest: zlib.compress(part, 1)}
+                    self._shared[digest] = self._client.submit(dict, packed, key=f"part-{digest}")
+            tasks.append(self._shared[digest])
+        return sent, tasks
 
     def execute(
         self,
@@ -181,8 +180,8 @@ class Workers:
             (directory / name).touch()
         files, shared = {}, []
         for path in machine.files:
-            files[str(path)], task = self._parts(path)
-            shared.append(task)
+            files[str(path)], tasks = self._parts(path)
+            shared += tasks
         given = {
             "command": machine.command,
             "environment": machine.environment,

@@ -66,7 +66,10 @@ class Cluster:
 
     def worker(self) -> subprocess.Popen[bytes]:
         words = ["--nthreads", "1", "--no-nanny", "--local-directory", "."]
-        return self.start("worker", self.address, *words)
+        process = self.start("worker", self.address, *words)
+        log = self.home / f"worker-{len(self.processes) - 1}" / "log"
+        until(lambda: "Registered to" in log.read_text())
+        return process
 
     def began(self) -> list[str]:
         """The arguments of each run that began."""
