@@ -13,16 +13,17 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lab.commands.experiment import check, told
+from lab.commands.experiment import check
 from lab.measure.bounds import Verdict, verdicts
 from lab.measure.numbers import Rows
 from lab.measure.reading import DataError, format_rows
 from lab.measure.runs import measure
 from lab.page import kernels, readme
-from lab.page.results import Page, write
-from lab.page.stored import store
+from lab.page.results import BOUNDS, Page, write
+from lab.page.stored import load_notes, store
 from lab.papers.index import modelled
 from lab.papers.vocabulary import THEORY
 from lab.run.experiment import Experiment, on_page
@@ -147,7 +148,8 @@ def run(runs: list[tuple[Part, list[Job]]], built: Built, slots: int, where: Pat
                 texts = {name: text_of(job) for name, job in part.jobs.items()}
                 rows = part.rows(texts)
                 store(where, part.name, part.for_page(rows))
-                found.extend(verdicts(part.experiment, rows))
+                mine = verdicts(part.experiment, rows)
+                found.extend(Verdict(f"{part.name}: {what}", met) for what, met in mine)
 
     try:
         run_all(built, jobs, slots, "figures", on_end)
@@ -156,9 +158,14 @@ def run(runs: list[tuple[Part, list[Job]]], built: Built, slots: int, where: Pat
     return found
 
 
-def tell_unmet(unmet: list[Verdict]) -> int:
-    print(told(unmet), end="", file=sys.stderr)
-    return int(bool(unmet))
+def tell_unmet(unmet: list[Verdict], notes: dict[str, str]) -> int:
+    """1 if one has no sentence that says why."""
+    known = 0
+    for what, _ in unmet:
+        why = next((each for name, each in notes.items() if fnmatchcase(what, name)), "")
+        known += bool(why)
+        print(f"{what}: NOT MET{f': {why}' if why else ''}", file=sys.stderr)
+    return int(known < len(unmet))
 
 
 def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
@@ -168,7 +175,9 @@ def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
     for what in page.unsaid:
         print(f"not explained: {what}", file=sys.stderr)
     print(f"page: {where.with_suffix('.md')}")
-    return tell_unmet(unmet) or int(bool(page.missing or page.unsaid) and not some)
+    return tell_unmet(unmet, page.notes.get(BOUNDS, {})) or int(
+        bool(page.missing or page.unsaid) and not some
+    )
 
 
 def main() -> int:
@@ -204,7 +213,7 @@ def main() -> int:
         unmet = [one for one in run(runs, built, slots, where) if not one.met]
     if where.parent == RESULTS:  # another kernel's, which have no page but that of both
         (RESULTS.parent / kernels.PAGE).write_text(kernels.text(RESULTS))
-        return tell_unmet(unmet)
+        return tell_unmet(unmet, load_notes(RESULTS).get(BOUNDS, {}))
     if not options.page:
         store(where, THEORY, modelled())
     short = {each.name for each in on_page() if each.short_of} if quick else None

@@ -20,7 +20,8 @@ from lab.papers.index import ITEMS
 from lab.papers.vocabulary import THEORY, Item, Results, Row, value_of
 from lab.run.experiment import Experiment, on_page
 
-ABOUT = "about"  # of the notes: on a paper's names
+# Of the notes: on a paper's names, and on bounds that are not met
+ABOUT, BOUNDS = "about", "bounds"
 MOST = 0.1  # a deviation beyond this part has its sentence
 MISSING = "missing"
 HEAD = ["", "measured", "paper", "model", "deviation"]
@@ -125,7 +126,7 @@ class Page:
         """Those that explain nothing, but for items that are not measured yet."""
         later = {i.key for items in ITEMS.values() for i in items if not self.measured(i)}
         for item, patterns in self.notes.items():
-            for pattern in patterns if item not in {ABOUT, kernels.NOTE, *later} else ():
+            for pattern in patterns if item not in {ABOUT, BOUNDS, kernels.NOTE, *later} else ():
                 if (item, pattern) not in self.used:
                     yield f"{item}: nothing deviates where a note is on {pattern!r}"
 

@@ -579,6 +579,18 @@ def test_what_has_ended_is_written(
     assert figures.main() == 1
 
 
+def test_bounds_that_are_not_met(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has a sentence, or it is a failure."""
+    unmet = [Verdict("x: base, las: excess at most 1 (2)", False), Verdict("y: is not", False)]
+    assert figures.tell_unmet([], {}) == 0
+    assert figures.tell_unmet(unmet, {"x: *": "So it is."}) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "x: base, las: excess at most 1 (2): NOT MET: So it is.",
+        "y: is not: NOT MET",
+    ]
+    assert figures.tell_unmet(unmet, {"x: *": "So it is.", "y: *": "This, too."}) == 0
+
+
 def test_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Has numbers of its own, and no page but that which compares the two."""
 
