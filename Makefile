@@ -12,6 +12,7 @@
 # make bench               what a packet costs in our kinds and in others
 # make bench NATIVE=1      the same in cycles of this machine's processor
 # make bench-check         has that grown?
+#                          STORE=1: what demo and bench measure is README.md's from now on
 # make test [KERNEL=native]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and if that goes well on 6.1,
@@ -90,7 +91,8 @@ setup:
 	@vm/host-setup
 
 demo: setup
-	$(PYTHON) -m lab demo --kernel $(one) $(if $(SEED),--seed $(SEED))
+	$(PYTHON) -m lab demo --kernel $(one) $(if $(SEED),--seed $(SEED)) \
+		$(if $(STORE),--store)
 
 experiment: setup
 	$(PYTHON) -m lab experiment $(NAME) --kernel $(lab) \
@@ -103,7 +105,8 @@ figures: setup
 		$(if $(LIST),--list) $(if $(PAGE),--page)
 
 bench: setup
-	$(PYTHON) -m lab bench $(if $(NATIVE),--native,--kernel $(one))
+	$(PYTHON) -m lab bench $(if $(NATIVE),--native,--kernel $(one)) \
+		$(if $(STORE),--store)
 
 bench-check: setup
 	$(PYTHON) -m lab bench --check

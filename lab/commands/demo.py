@@ -2,14 +2,17 @@
 """Short flows among long ones: lab/experiments/demo.toml, its tables and its picture.
 
 Each qdisc runs in a virtual machine whose clock counts instructions, so the same seed always gives
-the same table.
+the same table. With --store README.md has it, and docs/demo.svg is the picture.
 """
 
 import argparse
+import shutil
 
 from lab.commands.experiment import arguments, check, chosen, collect, show
 from lab.measure.reading import DataError, parse_run, table
+from lab.page import readme
 from lab.page.pictures import by_size
+from lab.page.stored import load
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import LAB, run_all
 from lab.run.job import link
@@ -17,10 +20,12 @@ from lab.run.qdiscs import FLOOR
 from vm import prepare
 
 STOCK = "6.1"  # what it shows is what one has
+RESULTS = LAB.parent / "docs/results"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", action="store_true", help="for README.md")
     options = arguments(parser, kernel=STOCK)
     experiment = chosen(read(EXPERIMENTS / "demo.toml"), options)
     built = prepare(options.kernel)
@@ -43,4 +48,8 @@ def main() -> int:
     failed = [f"{run.name} {run.failed}" for run in runs.values() if run.failed]
     if failed:
         raise DataError(f"flows failed: {', '.join(failed)}; see {where}")
+    if options.store:
+        (RESULTS / readme.DEMO).write_text(text)
+        shutil.copyfile(where / "demo.svg", RESULTS.parent / "demo.svg")
+        readme.write(RESULTS, load(RESULTS))
     return 0
