@@ -24,7 +24,7 @@ METRICS = (
     *("call p99 ms", "live loss %", "bulk Mbit/s"),
 )
 QDISCS = ("floor", "fq_codel", "cake", *OURS, "srpt")
-NOTE = "kernels"  # of the notes: why, by experiment
+NOTE, ALL = "kernels", "all"  # of the notes: why, by experiment, and of all
 HEAD = ["", "seeds", f"{STOCK}, emulated", "native", "difference", ""]
 
 
@@ -67,6 +67,7 @@ def text(results: Path) -> str:
         "nothing that a processor does takes time. Here the same flows, seed by seed, go through "
         f"the kernel of Debian 12 ({STOCK}) in QEMU, where an instruction takes a nanosecond. "
         f"`make figures KERNEL={STOCK} ONLY={','.join(SHOWN)}` measures that anew.\n",
+        *([f"{why[ALL]}\n"] if ALL in why else []),
         "`differs`: the 95 % confidence interval of the difference, seed by seed, is on one side "
         "of 0. Of 20 that are the same, one is expected to.\n",
     ]

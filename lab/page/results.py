@@ -157,8 +157,9 @@ class Page:
             "and what the models in `lab/models` give. Nothing is read off their pictures: where "
             "an article has no number in its text or tables, there is none here. Of several seeds "
             "there are the mean and its 95 % confidence interval. `make figures` makes all of "
-            "this anew, the same to the byte; `docs/experiments.md` tells how to measure "
-            "something of your own.\n",
+            "this anew, the same to the byte; [experiments.md](experiments.md) tells how to "
+            "measure something of your own, [kernels.md](kernels.md) how far the native kernel, "
+            "on which all of it runs, is from a distribution's.\n",
         ]
         for paper, items in ITEMS.items():
             lines.append(f"## {paper}\n")
