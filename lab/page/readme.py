@@ -25,7 +25,8 @@ PART = r"(<!-- begin: {name} -->\n\n).*?(\n<!-- end: {name} -->)"
 
 
 def demo(where: Path) -> str:
-    return textwrap.indent((where / DEMO).read_text(), "    ")
+    lines = [line.rstrip() for line in (where / DEMO).read_text().splitlines()]
+    return textwrap.indent("\n".join([*lines, ""]), "    ")
 
 
 def excess(results: Results) -> str:
