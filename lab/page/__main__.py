@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether docs/results.md, its pictures and the numbers in README.md are what the CSVs make.
+"""Whether docs/results.md, its pictures, docs/kernels.md and README.md are what the CSVs make.
 
 Pictures are compared if the matplotlib at hand is that which has drawn them: how it lays out
 differs between versions, and which one a machine has is its distribution's affair.
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.page import readme, results, stored, svg
+from lab.page import kernels, readme, results, stored, svg
 from lab.run.guests import LAB
 
 RESULTS = LAB.parent / "docs/results"
@@ -42,6 +42,9 @@ def differences(where: Path, readme_path: Path) -> list[str]:
         found = [f"docs/{where.name}/{name}" for name in other_files(where, anew)]
         if anew.with_suffix(".md").read_text() != where.with_suffix(".md").read_text():
             found.append(f"docs/{where.name}.md")
+    both = where.with_name(kernels.PAGE)
+    if not both.exists() or both.read_text() != kernels.text(where):
+        found.append(f"docs/{both.name}")
     text = readme_path.read_text()
     if readme.renewed(text, where, page.results) != text:
         found.append(readme_path.name)

@@ -8,7 +8,7 @@ import pytest
 from lab.measure.numbers import Rows
 from lab.measure.reading import DataError
 from lab.page import __main__ as page
-from lab.page import readme, results, stored, svg
+from lab.page import kernels, readme, results, stored, svg
 
 SVG = "<!-- matplotlib {} -->\n<svg>{}</svg>"
 DRAWN_BY = ["1.0"]  # the version at hand
@@ -38,6 +38,7 @@ def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "notes.toml").write_text("")
     (directory / "demo.txt").write_text("a table\n\nof two parts\n")
     results.write(directory)
+    (tmp_path / kernels.PAGE).write_text(kernels.text(directory))
     text = readme.renewed(readme.README.read_text(), directory, stored.load(directory))
     (tmp_path / "README.md").write_text(text)
     return directory
@@ -78,6 +79,10 @@ def test_what_is_not_up_to_date(where: Path) -> None:
     beside.write_text(whole.replace("With 3 seeds", "With 4 seeds"))
     assert found() == ["README.md"]
     beside.write_text(whole)
+    both = where.with_name(kernels.PAGE)
+    both.write_text("something")
+    assert found() == ["docs/kernels.md"]
+    both.write_text(kernels.text(where))
     where.with_suffix(".md").write_text("something")
     assert found() == ["docs/results.md"]
     results.write(where)
