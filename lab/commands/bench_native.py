@@ -21,14 +21,13 @@ from pathlib import Path
 
 from lab.measure.reading import DataError, format_rows
 from lab.run.guests import LAB, PROGRESS
-from vm import Guest, VMError, prepare, versions
+from vm import NATIVE, Guest, VMError, prepare, versions
 
 FLOWS = (100, 10000, 100000, 1000000)
 PACKETS = ("new", "recycled")
 CACHES = ("warm", "cold")
 COUNT = {"warm": 10000, "cold": 200}  # packets that are measured in a round
 MOST = 200000  # cycles of a call, some 0.1 ms: then somebody else had the processor
-KERNEL = "native"
 BASE = "fq_codel"
 NEEDS = ["native.sh", "modules/qdisc_bench.ko"]
 STORED = LAB / "bench/native.csv"
@@ -170,7 +169,7 @@ def processor() -> str:
 
 def measure(names: Sequence[str], rounds: int, cold: int) -> str:
     """What the guest says of all cases."""
-    built = prepare(KERNEL)
+    built = prepare(NATIVE)
     specs = [f"{n}|{flows}|{with_room(QDISCS[n], flows)}" for flows in FLOWS for n in names]
     numbers = [rounds, COUNT["warm"], COUNT["cold"], cold, MOST]
     guest = Guest(

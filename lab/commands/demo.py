@@ -12,7 +12,7 @@ from lab.commands.experiment import arguments, check, chosen, collect, show
 from lab.measure.reading import DataError, parse_run, table
 from lab.page import readme
 from lab.page.pictures import by_size
-from lab.page.stored import load
+from lab.page.stored import RESULTS, load
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import LAB, run_all
 from lab.run.job import link
@@ -20,7 +20,6 @@ from lab.run.qdiscs import FLOOR
 from vm import prepare
 
 STOCK = "6.1"  # what it shows is what one has
-RESULTS = LAB.parent / "docs/results"
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from lab.measure.reading import DataError, format_rows
 from lab.measure.runs import measure
 from lab.page import kernels, readme
 from lab.page.results import BOUNDS, Page, write
-from lab.page.stored import load_notes, store
+from lab.page.stored import RESULTS, load_notes, store
 from lab.papers.index import modelled
 from lab.papers.vocabulary import THEORY
 from lab.run.experiment import Experiment, on_page
@@ -31,7 +31,6 @@ from lab.run.guests import BOOT, LAB, Job, is_known, run_all
 from lab.run.keys import SHORT
 from vm import NATIVE, Built, prepare
 
-RESULTS = LAB.parent / "docs/results"
 # How long a run takes for each Mbit that the bottleneck sends, until this machine has told
 SECONDS_PER_MBIT = {False: 0.04, True: 0.004}  # by whether the kernel is the native one
 

@@ -7,7 +7,6 @@ Sizes are in packets of 1448 payload bytes, times in ms.
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -218,10 +217,6 @@ def split_lengths(name: str, text: str) -> tuple[np.ndarray, str]:
 def jain(rates: np.ndarray) -> float:
     """Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
     return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
-
-
-def read_run(name: str, path: Path) -> Run:
-    return parse_run(name, path.read_text(errors="replace"))
 
 
 def slowdown(run: Run, link: Link) -> np.ndarray:

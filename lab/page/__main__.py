@@ -10,9 +10,7 @@ import tempfile
 from pathlib import Path
 
 from lab.page import kernels, readme, results, stored, svg
-from lab.run.guests import LAB
 
-RESULTS = LAB.parent / "docs/results"
 KINDS = ("*.csv", "*.svg")  # that are generated
 
 
@@ -52,7 +50,7 @@ def differences(where: Path, readme_path: Path) -> list[str]:
 
 
 def main() -> int:
-    found = differences(RESULTS, readme.README)
+    found = differences(stored.RESULTS, readme.README)
     for name in found:
         print(f"{name} is not what the CSVs make: run 'make figures PAGE=1' and commit it")
     return 1 if found else 0

@@ -11,6 +11,24 @@ from lab.run.experiment import Experiment
 from lab.run.keys import Settings, bulk_count, links_of
 from lab.run.qdiscs import FLOOR
 
+# The least that a file says, which tests change
+MINE = """\
+title = "Mine"
+duration = 10
+
+[network]
+rate = "10mbit"
+rtt = 6
+
+[flows]
+size = "fixed(5)"
+load = 0.5
+
+[qdiscs]
+las = "las"
+cake = "cake besteffort flows"
+"""
+
 # Packets, and how many ms
 Flow = tuple[float, float]
 SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 10

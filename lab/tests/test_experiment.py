@@ -13,26 +13,10 @@ from lab.run import experiment as scenario
 from lab.run import keys
 from lab.run.guests import SCRIPT
 from lab.run.qdiscs import LISTS
+from lab.tests.made_up import MINE
 from vm import Built, VMError
 
 LAB = Path(__file__).resolve().parents[1]
-
-MINE = """\
-title = "Mine"
-duration = 10
-
-[network]
-rate = "10mbit"
-rtt = 6
-
-[flows]
-size = "fixed(5)"
-load = 0.5
-
-[qdiscs]
-las = "las"
-cake = "cake besteffort flows"
-"""
 
 
 def ours(name: str) -> scenario.Experiment:

@@ -11,24 +11,7 @@ from lab.measure.numbers import Rows
 from lab.measure.reading import DataError
 from lab.measure.runs import measure
 from lab.run.experiment import Experiment, read
-from lab.tests.made_up import Flow, bulk, cbr, flows, stats
-
-MINE = """\
-title = "Mine"
-duration = 10
-
-[network]
-rate = "10mbit"
-rtt = 6
-
-[flows]
-size = "fixed(5)"
-load = 0.5
-
-[qdiscs]
-las = "las"
-cake = "cake besteffort flows"
-"""
+from lab.tests.made_up import MINE, Flow, bulk, cbr, flows, stats
 
 
 def parse(where: Path, text: str) -> Experiment:
