@@ -13,10 +13,11 @@
 # make bench NATIVE=1      the same in cycles of this machine's processor
 # make bench-check         has that grown?
 #                          STORE=1: what demo and bench measure is README.md's from now on
-# make test [KERNEL=native]
+# make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and if that goes well on 6.1,
-#                          6.12, 7.2 and the debug one, unless told which
+#                          6.12, 7.2 and the debug one, unless told which; or some,
+#                          named as pytest wants it
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
@@ -35,13 +36,14 @@ lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
 tested	= $(or $(KERNEL),native $(each) debug)
 
-KINDS	:= las run2c sift sqf
-MODULES	:= $(foreach k,$(KINDS),sch_$k/sch_$k.ko) run2c_isn/run2c_isn.ko
+# A module is a folder with a source of its name: sch_las/sch_las.c
+FOLDERS	:= $(patsubst %/,%,$(wildcard */))
+MODULES	:= $(foreach f,$(FOLDERS),$(if $(wildcard $f/$f.c),$f/$f.ko))
 # Debian's "make kernelrelease" does not say what uname -r will
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h")
 MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
-PYTHON	:= PYTHONPATH=.:selftests PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
+PYTHON	:= PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 
 all: modules plugins
 
@@ -112,7 +114,7 @@ bench-check: setup
 	$(PYTHON) -m lab bench --check
 
 test: setup
-	$(PYTHON) -m vm test $(tested)
+	$(PYTHON) -m vm test $(tested) $(if $(TESTS),--tests='$(TESTS)')
 
 check: setup
 	selftests/check $(filter-out debug native,$(each))

@@ -45,7 +45,7 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include "compat.h"
+#include <shortfirst/compat.h>
 
 #define RUN2C_ISN_SPAN		(4 << 20)
 #define RUN2C_ISN_LOW		10

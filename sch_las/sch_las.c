@@ -73,13 +73,13 @@
 #include <linux/skbuff.h>
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
-#include "compat.h"
-#include "filter.h"
-#include "flow_heap.h"
+#include <shortfirst/compat.h>
+#include <shortfirst/filter.h>
+#include <shortfirst/flow_heap.h>
 #include "las_log.h"
-#include "link_rate.h"
-#include "sched.h"
-#include "uapi/pkt_las.h"
+#include <shortfirst/link_rate.h>
+#include <shortfirst/sched.h>
+#include "pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
 #define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */

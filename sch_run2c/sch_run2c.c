@@ -52,15 +52,15 @@
 #include <linux/skbuff.h>
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
-#include "bands.h"
-#include "compat.h"
-#include "filter.h"
-#include "flow_recent.h"
-#include "link_rate.h"
-#include "sched.h"
-#include "sorted.h"
-#include "tcp_seq.h"
-#include "uapi/pkt_run2c.h"
+#include <shortfirst/bands.h>
+#include <shortfirst/compat.h>
+#include <shortfirst/filter.h>
+#include <shortfirst/flow_recent.h>
+#include <shortfirst/link_rate.h>
+#include <shortfirst/sched.h>
+#include <shortfirst/sorted.h>
+#include <shortfirst/tcp_seq.h>
+#include "pkt_run2c.h"
 
 #define RUN2C_DEFAULT_LIMIT	10000		/* packets */
 #define RUN2C_DEFAULT_THRESHOLD	(32 << 10)	/* bytes */

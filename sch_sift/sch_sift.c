@@ -49,14 +49,14 @@
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include <net/red.h>
-#include "bands.h"
-#include "compat.h"
-#include "filter.h"
-#include "flow_recent.h"
-#include "link_rate.h"
-#include "sched.h"
+#include <shortfirst/bands.h>
+#include <shortfirst/compat.h>
+#include <shortfirst/filter.h>
+#include <shortfirst/flow_recent.h>
+#include <shortfirst/link_rate.h>
+#include <shortfirst/sched.h>
 #include "sift_sample.h"
-#include "uapi/pkt_sift.h"
+#include "pkt_sift.h"
 
 #define SIFT_DEFAULT_LIMIT	10000		/* packets */
 #define SIFT_DEFAULT_PROBABILITY (SIFT_ONE / 10 * 3)

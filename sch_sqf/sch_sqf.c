@@ -50,11 +50,11 @@
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/netlink.h>
-#include "compat.h"
-#include "flow_heap.h"
-#include "sched.h"
+#include <shortfirst/compat.h>
+#include <shortfirst/flow_heap.h>
+#include <shortfirst/sched.h>
 #include "sqf_lists.h"
-#include "uapi/pkt_sqf.h"
+#include "pkt_sqf.h"
 
 #define SQF_DEFAULT_LIMIT	1000		/* packets */
 #define SQF_DEFAULT_QUANTUM	1514		/* bytes */

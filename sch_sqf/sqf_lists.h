@@ -17,7 +17,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/types.h>
-#include "flow_table.h"
+#include <shortfirst/flow_table.h>
 
 #define SQF_LISTS	4096	/* so that one word can tell which words are 0 */
 #define SQF_NO_LIST	SQF_LISTS

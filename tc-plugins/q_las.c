@@ -2,7 +2,7 @@
 /* tc plugin of the las qdisc (Least Attained Service) */
 
 #include "tc_glue.h"
-#include "../include/uapi/pkt_las.h"
+#include "../sch_las/pkt_las.h"
 
 static const struct tc_opt las_opts[] = {
 	{ "limit", "limit", TC_UNIT_NONE, TCA_LAS_LIMIT },

@@ -2,7 +2,7 @@
 /* tc plugin of the run2c qdisc (RuN2C: the sequence number tells how far TCP has come) */
 
 #include "tc_glue.h"
-#include "../include/uapi/pkt_run2c.h"
+#include "../sch_run2c/pkt_run2c.h"
 
 static const char * const run2c_others[] = {
 	[TC_RUN2C_OTHER_HIGH] = "high",

@@ -2,7 +2,7 @@
 /* tc plugin of the sift qdisc (SIFT: sampling sends long flows to the second band) */
 
 #include "tc_glue.h"
-#include "../include/uapi/pkt_sift.h"
+#include "../sch_sift/pkt_sift.h"
 
 static const char * const sift_bands[] = {
 	[0] = "none",

@@ -2,7 +2,7 @@
 /* tc plugin of the sqf qdisc (Shortest Queue First, and others) */
 
 #include "tc_glue.h"
-#include "../include/uapi/pkt_sqf.h"
+#include "../sch_sqf/pkt_sqf.h"
 
 static const char * const sqf_policies[] = {
 	[TC_SQF_POLICY_SQF] = "sqf",

@@ -2,6 +2,7 @@
 """The command line, python3 -m vm COMMAND, from the top of the tree."""
 
 import argparse
+import shlex
 import sys
 
 from . import initramfs, suite
@@ -26,6 +27,7 @@ def _arguments() -> argparse.Namespace:
         command = commands.add_parser(name, help=text, description=text)
         if name == "test":
             command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
+            command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
         choices = SUITES if name == "root" else KERNELS
         command.add_argument("--kernel", choices=choices, default="6.1")
@@ -55,7 +57,7 @@ def _main() -> int:
     if options.command == "chroot":
         return chroot(options.kernel, options.words)
     if options.command == "test":
-        return suite.run(list(dict.fromkeys(options.kernels)))
+        return suite.run(list(dict.fromkeys(options.kernels)), shlex.split(options.tests))
     built = prepare(options.kernel)
     if options.command == "build":
         for name, version in versions(built).items():

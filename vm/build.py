@@ -83,7 +83,7 @@ def sources() -> list[str]:
 def _feeds_make(name: str) -> bool:
     """Scripts, tests and results do not need a new build: the guest gets what it needs of them."""
     path = Path(name)
-    if path.parts[0] in ("lab", "selftests", "vm"):
+    if path.parts[0] in ("lab", "selftests", "vm") or "tests" in path.parts:
         return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
     return path.suffix not in (".md", ".py") and path.parts[0] not in (".ci", "docs")
 

@@ -304,10 +304,10 @@ def _unpacked(built: Built, module: str) -> Node:
 
 
 def _tests(built: Built, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Node]]:
-    """lab/ and selftests/: the sources as they are now, and the programs and modules made."""
-    listed = set(sources())
+    """The tree but for its pages, as it is now, and the programs and modules made for tests."""
+    listed = {name for name in sources() if not name.startswith("docs/")}
     for name in listed:
-        if name.startswith(("lab/", "selftests/")) and wanted(name):
+        if wanted(name):
             yield f"{INSIDE}/{name}", node_of(CHECKOUT / name)
     for top in ("lab", "selftests"):
         for name, node in scan(built.upper / INSIDE / top, lambda name: False).items():

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """All tests, in two stages. What takes a minute or two: those that need no guest, and those in the
-native kernel. Then, if all of these have passed, those in the other kernels, in QEMU.
+native kernel. Then, if all of these have passed, those in the other kernels, in QEMU: all on the
+debug one; on the others what depends on the kernel, and of the rest a share, another one with each
+commit.
 """
 
 import os
 import queue
-import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from . import verdicts
 from .build import CHECKOUT, prepare
 from .guest import Guest
 from .kernels import NATIVE
@@ -21,85 +23,123 @@ from .root import VMError
 
 WAITING = ["lab/tests/test_flowgen.py", "lab/tests/test_generators.py"]  # most of their time
 HOST_TESTS = {
-    "host": ["vm", "selftests/host", "lab", *(f"--ignore={name}" for name in WAITING)],
+    "host": [
+        *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
+        *(f"--ignore={name}" for name in (*WAITING, "lab/guest/tests")),
+    ],
     "host, generators": WAITING,
 }
-Part = tuple[str, ...]  # of the tests in guests: the arguments of selftests/run.sh
+PARTS = {NATIVE: 5}  # guests, of which all tests of a kernel are shared; they mostly sleep there
+OTHER_PARTS = 2
+SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
+PROGRESS = 20  # seconds between two lines that tell how far all are
+SLOWEST = 12
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
     where: str
-    passed: int
-    failed: int
+    told: verdicts.Verdicts
     seconds: float
-    error: str = ""
-    which: tuple[str, ...] = ()  # failed, or was left out, as far as the guest told
+    error: str = ""  # what is wrong with the guest
+    failures: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.failures = self.told.failures(self.error)
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
-        text = f"{text}, {self.error}" if self.error else text
-        return "\n".join([text, *(f"    {line}" for line in self.which)])
+        failed = len(self.failures)
+        lines = [f"{self.where}: {self.told.passed} passed, {failed} failed, {self.seconds:.0f} s"]
+        lines += [f"    {number} left out: {why}" for why, number in self.told.left_out.items()]
+        for failure in self.failures:
+            lines += [f"    {line}" for line in f"FAILED {failure}".splitlines()]
+        return "\n".join(lines)
 
 
-def judge(where: str, said: str, status: int, error: str, seconds: float) -> Outcome:
-    """What the last line with results says. Nobody passes who fails without telling where."""
-    lines = re.findall(r"^.*\d+ (?:passed|failed|errors?)\b.*$", said, re.MULTILINE)
-    numbers = re.findall(r"(\d+) (passed|failed|error)", lines[-1] if lines else "")
-    passed = sum(int(number) for number, word in numbers if word == "passed")
-    failed = sum(int(number) for number, word in numbers if word != "passed")
-    if not error and not lines:
-        error = "no results"
-    elif not error and status and not failed:
-        error = f"exit status {status}"
-    which = re.findall(r"^(?:failure: |(?=FAILED |ERROR |left out: ))(.*)$", said, re.MULTILINE)
-    return Outcome(where, passed, failed + bool(error), seconds, error, tuple(which))
+class Task:
+    """Some tests, and the file in which they tell."""
+
+    where: str
+    report: Path
+    began = 0.0
+
+    def run(self) -> Outcome:
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        self.report.parent.mkdir(parents=True, exist_ok=True)
+        self.report.unlink(missing_ok=True)  # of an earlier time
+        self.began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def told(self) -> verdicts.Verdicts:
+        known = self.began and self.report.exists()
+        text = self.report.read_text(errors="replace") if known else ""
+        return verdicts.read(text[: text.rfind("\n") + 1])  # not what is being written
 
 
-def _host(where: str) -> Outcome:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *HOST_TESTS[where]]
-    began = time.monotonic()
-    done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
-    print(done.stdout, end="", flush=True)
-    return judge(where, done.stdout, done.returncode, "", time.monotonic() - began)
+class Host(Task):
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.report = CHECKOUT / "build/host" / where.replace(", ", "-")
 
-
-def parts(kernel: str) -> list[Part]:
-    """Each is a guest's, the longest first. Those of the native kernel mostly sleep: the more there
-    are at a time, the sooner all are done."""
-    if kernel != NATIVE:
-        return [("scripts",), ("packets",)]
-    kinds = sorted(path.name.removeprefix("sch_") for path in CHECKOUT.glob("sch_*"))
-    return [("packets",), *(("scripts", kind) for kind in kinds)]
-
-
-def _guest(kernel: str, part: Part) -> Outcome:
-    where, began = " ".join([kernel, *part]), time.monotonic()
-    try:
-        guest = Guest(
-            prepare(kernel),
-            mode="functional",
-            name="-".join(["test", *part]),
-            job=str(CHECKOUT / "selftests/run.sh"),
-            args=part,
-            timeout=TIMEOUT_DEBUG if kernel == "debug" else TIMEOUT,
-            silence=SILENCE,
+    def run(self) -> Outcome:
+        self.begin()
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "selftests.report", "--import-mode=importlib", f"--rootdir={CHECKOUT}"]
+        done = subprocess.run(
+            [*command, *HOST_TESTS[self.where]],
+            cwd=CHECKOUT,
+            env=os.environ | {"SF_REPORT": str(self.report)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-        result = guest.run(lambda line: print(f"{where}| {line}\n", end="", flush=True))
-    except VMError as error:
-        return judge(where, "", 1, str(error), time.monotonic() - began)
-    seconds = time.monotonic() - began
-    said = result.data_path.read_text(errors="replace")
-    error = f"{result.error}; see {result.console_path}" if result.error else ""
-    return judge(where, said, result.status, error, seconds)
+        self.report.with_suffix(".log").write_text(done.stdout)
+        told = self.told()
+        error = "" if told.tests else f"pytest said:\n{done.stdout[-2000:]}"
+        return Outcome(self.where, told, self.seconds, error)
 
 
-def _side_by_side(tasks: Sequence[Callable[[], Outcome]], most: int) -> Iterator[Outcome]:
+class InGuest(Task):
+    def __init__(self, kernel: str, part: int, parts: int, arguments: Sequence[str]) -> None:
+        self.kernel = kernel
+        self.where = f"{kernel} {part}/{parts}"
+        self.name = f"test-{part}"
+        self.report = CHECKOUT / "build" / kernel / "runs" / self.name / "data"
+        self.arguments = [f"--part={part}/{parts}", *arguments]
+
+    def run(self) -> Outcome:
+        self.begin()
+        try:
+            guest = Guest(
+                prepare(self.kernel),
+                mode="functional",
+                name=self.name,
+                job=str(CHECKOUT / "selftests/run"),
+                args=self.arguments,
+                timeout=TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT,
+                silence=SILENCE,
+            )
+            result = guest.run()
+        except VMError as error:
+            return Outcome(self.where, verdicts.Verdicts(), self.seconds, str(error))
+        error = f"{result.error}; see {result.console_path}" if result.error else ""
+        told = self.told()
+        if error and told.now():
+            error = f"in {told.now()}: {error}"
+        return Outcome(self.where, told, self.seconds, error)
+
+
+def _side_by_side(tasks: Sequence[Task], most: int) -> Iterator[Outcome]:
     """What they come to, `most` of them at a time."""
-    waiting: queue.SimpleQueue[Callable[[], Outcome]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     for task in tasks:
         waiting.put(task)
@@ -107,7 +147,7 @@ def _side_by_side(tasks: Sequence[Callable[[], Outcome]], most: int) -> Iterator
     def work() -> None:
         try:
             while True:
-                ended.put(waiting.get_nowait()())
+                ended.put(waiting.get_nowait().run())
         except queue.Empty:
             pass
         except BaseException as error:
@@ -123,24 +163,72 @@ def _side_by_side(tasks: Sequence[Callable[[], Outcome]], most: int) -> Iterator
         yield outcome
 
 
-def run(kernels: Sequence[str]) -> int:
-    """Run all tests; the exit status."""
+def _progress(tasks: Sequence[Task], stop: Callable[[float], bool]) -> None:
+    """Tell now and then how far those are that run."""
+    began = time.monotonic()
+    while not stop(PROGRESS):
+        parts = []
+        for task in tasks:
+            told = task.told()
+            done = sum(test.passed is not None for test in told.tests)
+            if told.tests and told.status is None:
+                failed = done - told.passed
+                text = f"{task.where} {done} of {len(told.tests)}"
+                parts.append(f"{text}, {failed} FAILED" if failed else text)
+        if parts:
+            print(f"{time.monotonic() - began:4.0f} s: {'; '.join(parts)}", flush=True)
+
+
+def _stage(tasks: Sequence[Task], most: int) -> list[Outcome]:
+    """Run them, and tell of each as it ends."""
+    ended, outcomes = threading.Event(), []
+    threading.Thread(target=_progress, args=(tasks, ended.wait), daemon=True).start()
+    try:
+        for outcome in _side_by_side(tasks, most):
+            outcomes.append(outcome)
+            print(outcome, flush=True)
+    finally:
+        ended.set()
+    return outcomes
+
+
+def _commit() -> int:
+    command = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout, 16)
+
+
+def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
+    """Of all tests, or of those named, as pytest would have it"""
+    parts = 1 if tests else PARTS.get(kernel, OTHER_PARTS)
+    share = []
+    if kernel not in (NATIVE, "debug") and not tests:
+        shift = sum(map(ord, kernel))  # not the same on all of them
+        share = [f"--share={(_commit() + shift) % SHARES}/{SHARES}"]
+    return [InGuest(kernel, i, parts, [*share, *tests]) for i in range(1, parts + 1)]
+
+
+def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
+    """Run all tests, or those named, in guests only; the exit status."""
     others = [kernel for kernel in kernels if kernel != NATIVE]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
-    native = parts(NATIVE) if NATIVE in kernels else []
-    first = [partial(_host, where) for where in HOST_TESTS]
-    first += [partial(_guest, NATIVE, part) for part in native]
-    second = [partial(_guest, kernel, part) for kernel in others for part in parts(kernel)]
+    first: list[Task] = [] if tests else [Host(where) for where in HOST_TESTS]
+    first += guests(NATIVE, tests) if NATIVE in kernels else []
+    second = [task for kernel in others for task in guests(kernel, tests)]
 
-    outcomes = list(_side_by_side(first, len(first)))
-    stopped = bool(native) and any(outcome.failed for outcome in outcomes)
+    outcomes = _stage(first, len(first))
+    stopped = NATIVE in kernels and any(outcome.failures for outcome in outcomes)
     if not stopped:
-        outcomes += _side_by_side(second, len(os.sched_getaffinity(0)))
+        outcomes += _stage(second, len(os.sched_getaffinity(0)))
+    print("\nthe slowest:")
+    tests_run = [(test, outcome.where) for outcome in outcomes for test in outcome.told.tests]
+    tests_run.sort(key=lambda run: -run[0].seconds)
+    for test, where in tests_run[:SLOWEST]:
+        print(f"{test.seconds:6.1f} s  {where}  {test.name}")
     print()
     for outcome in outcomes:
         print(outcome)
-    failed = sum(outcome.failed for outcome in outcomes)
-    print(f"{sum(outcome.passed for outcome in outcomes)} passed, {failed} failed")
+    failed = sum(len(outcome.failures) for outcome in outcomes)
+    print(f"{sum(outcome.told.passed for outcome in outcomes)} passed, {failed} failed")
     if stopped and others:
         print(f"so not tested on {', '.join(others)}")
     return 1 if failed else 0

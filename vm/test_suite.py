@@ -1,43 +1,77 @@
 # SPDX-License-Identifier: GPL-2.0
+"""Which tests are run where, what ends them, and how it is told."""
+
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from vm import suite
-from vm.suite import Outcome, judge
+from . import suite
+from .build import CHECKOUT
+from .suite import Outcome, Task
+from .verdicts import Verdict, Verdicts, read
+
+TESTS = {
+    "test_good.py": "def test_good(): pass",
+    "test_bad.py": "def test_bad():\n    print('said')\n    assert 1 == 2, 'why'",
+    "test_skip.py": "import pytest\n\n@pytest.mark.skip\ndef test_skip(): pass",
+    "test_end.py": "import pytest\n\n@pytest.fixture\ndef x():\n    yield\n    raise OSError(7)\n"
+    "\ndef test_end(x): pass",
+    "test_known.py": "import pytest\n\n@pytest.mark.xfail\ndef test_known(): assert 0",
+}
 
 
-@pytest.mark.parametrize(
-    "said, status, passed, failed",
-    [
-        ("..\n2 passed, 0 failed\n", 0, 2, 0),
-        ("..F\n==== FAILURES ====\n1 failed, 2 passed in 3.21s\n", 1, 2, 1),
-        ("E\n1 failed, 40 passed, 1 skipped, 2 errors in 300.01s (0:05:00)\n", 1, 40, 3),
-        ("5 passed, 0 failed\n", 1, 5, 1),  # something failed, though nobody said what
-        ("the guest passed away\n", 0, 0, 1),
-        ("", 0, 0, 1),
-    ],
-)
-def test_judge(said: str, status: int, passed: int, failed: int) -> None:
-    outcome = judge("6.1", said, status, "", 1)
-    assert (outcome.passed, outcome.failed) == (passed, failed)
+def reported(where: Path, tests: dict[str, str]) -> Verdicts:
+    """What the plugin tells of tests that are run here."""
+    for name, text in tests.items():
+        (where / name).write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={where}"]
+    environment = {"PYTHONPATH": str(CHECKOUT), "SF_REPORT": str(where / "report"), "PATH": ""}
+    command += ["-p", "selftests.report", str(where)]
+    subprocess.run(command, env=environment, capture_output=True)
+    return read((where / "report").read_text())
 
 
-def test_trouble_in_the_guest_is_a_failure() -> None:
-    outcome = judge("6.1", "9 passed, 0 failed\n", 125, "kernel trouble: BUG", 1)
-    assert str(outcome) == "6.1: 9 passed, 1 failed, 1 s, kernel trouble: BUG"
+def test_report(tmp_path: Path) -> None:
+    """Passed is who ends well: who is skipped, or expected to fail, has failed."""
+    told = reported(tmp_path, TESTS)
+    assert {test.name.split("::")[1]: test.passed for test in told.tests} == {
+        "test_good": True,
+        "test_bad": False,
+        "test_skip": False,
+        "test_end": False,
+        "test_known": False,
+    }
+    texts = {test.name.split("::")[1]: test.text for test in told.tests}
+    assert "AssertionError: why" in texts["test_bad"] and "said" in texts["test_bad"]
+    assert texts["test_end"].startswith("teardown: ") and "OSError: 7" in texts["test_end"]
+    assert told.status == 1 and len(told.failures()) == 4
 
 
-def test_the_end_names_what_failed() -> None:
-    said = "failure: kinds/tcp.sh las: not ok 3 ECN\nfailure: pytest: FAILED las/x.py::y\n"
-    said = f"left out: tdc\n{said}1 passed, 2 failed\n"
-    outcome = judge("6.1", said, 1, "", 1)
-    assert str(outcome).splitlines() == [
-        "6.1: 1 passed, 2 failed, 1 s",
-        "    left out: tdc",
-        "    kinds/tcp.sh las: not ok 3 ECN",
-        "    pytest: FAILED las/x.py::y",
+def test_report_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    told = reported(tmp_path, {"test_good.py": TESTS["test_good.py"], "test_no.py": "def"})
+    failures = told.failures()
+    assert failures[0].startswith("test_no.py: ") and "SyntaxError" in failures[0]
+    assert failures[1] == "1 tests did not run:\ntest_good.py::test_good"
+
+
+def outcome(where: str, failing: bool = False) -> Outcome:
+    told = Verdicts([Verdict("a.py::x", True, not failing, 1, "E 1 != 2" if failing else "")])
+    told.status = int(failing)
+    return Outcome(where, told, 1)
+
+
+def test_an_outcome_tells_why() -> None:
+    assert str(outcome("6.1 1/2")) == "6.1 1/2: 1 passed, 0 failed, 1 s"
+    bad = outcome("6.1 1/2", failing=True)
+    bad.told.left_out["no kprobes"] = 2
+    assert str(bad).splitlines() == [
+        "6.1 1/2: 0 passed, 1 failed, 1 s",
+        "    2 left out: no kprobes",
+        "    FAILED a.py::x",
+        "    E 1 != 2",
     ]
-    said = "F\n=== short test summary info ===\nFAILED lab/x.py::y - assert 0\n1 failed in 1.00s\n"
-    assert str(judge("host", said, 1, "", 1)).endswith("\n    FAILED lab/x.py::y - assert 0")
 
 
 @pytest.mark.parametrize(
@@ -54,43 +88,64 @@ def test_the_end_names_what_failed() -> None:
 )
 def test_what_fails_fast_ends_it(
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
     kernels: list[str],
     failing: str,
     status: int,
     asked: set[str],
 ) -> None:
-    done: list[tuple[str, ...]] = []
+    done: list[str] = []
 
-    def outcome(kernel: str, part: suite.Part = ()) -> Outcome:
-        done.append((kernel, *part))
-        return Outcome(kernel, 1, int(kernel == failing), 1)
+    def run(task: Task) -> Outcome:
+        done.append(task.where)
+        return outcome(task.where, bool(failing) and task.where.startswith(failing))
 
-    monkeypatch.setattr(suite, "_host", lambda where: outcome("host"))
-    monkeypatch.setattr(suite, "_guest", outcome)
+    monkeypatch.setattr(suite.Host, "run", run)
+    monkeypatch.setattr(suite.InGuest, "run", run)
     assert suite.run(kernels) == status
-    assert {kernel for kernel, *_ in done} == asked
+    assert {where.split(" ")[0].rstrip(",") for where in done} == asked
     for kernel in asked - {"host"}:
-        assert {each[1:] for each in done if each[0] == kernel} == set(suite.parts(kernel))
+        wanted = [task.where for task in suite.guests(kernel, [])]
+        assert sorted(where for where in done if where.split(" ")[0] == kernel) == wanted
+    said = capsys.readouterr().out
+    assert said.count("FAILED a.py::x") == 2 * sum(
+        where.startswith(failing or "-") for where in done
+    )
+    assert f"{len(done) - said.count('FAILED') // 2} passed" in said
 
 
 def test_a_guest_that_cannot_be_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(kernel: str, part: suite.Part) -> Outcome:
+    def broken(task: Task) -> Outcome:
         raise RuntimeError
 
-    monkeypatch.setattr(suite, "_host", lambda where: Outcome(where, 1, 0, 1))
-    monkeypatch.setattr(suite, "_guest", broken)
+    monkeypatch.setattr(suite.Host, "run", lambda task: outcome(task.where))
+    monkeypatch.setattr(suite.InGuest, "run", broken)
     with pytest.raises(RuntimeError):
         suite.run(["native"])
 
 
-def test_no_host_test_is_left_out() -> None:
-    """What one process ignores another one does."""
-    named = [name for names in suite.HOST_TESTS.values() for name in names]
-    ignored = {name.removeprefix("--ignore=") for name in named if name.startswith("--")}
-    assert ignored == set(suite.WAITING) <= set(named)
+def test_some_tests_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one guest of each kernel, and none on the host"""
+    done: list[tuple[str, list[str]]] = []
+
+    def run(task: suite.InGuest) -> Outcome:
+        done.append((task.where, task.arguments))
+        return outcome(task.where)
+
+    monkeypatch.setattr(suite.InGuest, "run", run)
+    assert suite.run(["native", "6.1"], ["-k", "limit"]) == 0
+    assert done == [
+        (f"{kernel} 1/1", ["--part=1/1", "-k", "limit"]) for kernel in ("native", "6.1")
+    ]
 
 
-def test_each_kind_has_its_guest() -> None:
-    parts = suite.parts("native")
-    assert ("packets",) in parts and {("scripts", "las"), ("scripts", "sqf")} <= set(parts)
-    assert suite.parts("6.1") == [("scripts",), ("packets",)]
+def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With so many commits each share comes, on each kernel; our own kernels are asked all."""
+    for kernel in ("6.1", "6.12", "7.2"):
+        shares = set()
+        for commit in range(suite.SHARES):
+            monkeypatch.setattr(suite, "_commit", lambda number=commit: number)
+            shares |= {task.arguments[1] for task in suite.guests(kernel, [])}
+        assert shares == {f"--share={n}/{suite.SHARES}" for n in range(suite.SHARES)}
+    for kernel in ("native", "debug"):
+        assert all(len(task.arguments) == 1 for task in suite.guests(kernel, []))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* include/flow_heap.h as a library, for test_flow_heap.py */
+/* include/shortfirst/flow_heap.h as a library, for test_flow_heap.py */
 
 #include "kernel.h"
-#include "../../include/flow_heap.h"
+#include <shortfirst/flow_heap.h>
 
 struct sf_heap *make(u32 queues)
 {

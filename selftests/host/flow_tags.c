@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* include/flow_tags.h as a library, for test_flow_tags.py */
+/* include/shortfirst/flow_tags.h as a library, for test_flow_tags.py */
 
 #include "kernel.h"
-#include "../../include/flow_tags.h"
+#include <shortfirst/flow_tags.h>
 
 u8 tag_of(u32 hash)
 {

@@ -3,16 +3,18 @@
 
 import ctypes
 import random
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from selftests.host.library import library as build
 
 U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
 @pytest.fixture(scope="module")
-def library(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    found = shared_library("flow_heap", ["mm.h", "slab.h", "types.h"])
+def library() -> ctypes.CDLL:
+    found = build(Path(__file__).with_name("flow_heap.c"), ["mm.h", "slab.h", "types.h"])
     found.make.argtypes, found.make.restype = [U32], ctypes.c_void_p
     found.destroy.argtypes = [ctypes.c_void_p]
     found.root.argtypes, found.root.restype = [ctypes.c_void_p], ctypes.c_int32

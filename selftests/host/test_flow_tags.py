@@ -3,14 +3,16 @@
 
 import ctypes
 import random
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from selftests.host.library import library as build
+
 
 @pytest.fixture(scope="module")
-def library(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    found = shared_library("flow_tags", ["types.h"])
+def library() -> ctypes.CDLL:
+    found = build(Path(__file__).with_name("flow_tags.c"), ["types.h"])
     found.tag_of.argtypes, found.tag_of.restype = [ctypes.c_uint32], ctypes.c_uint8
     found.match.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
     found.match.restype = ctypes.c_uint64

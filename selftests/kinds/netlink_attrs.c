@@ -22,10 +22,10 @@
 #include <linux/rtnetlink.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
-#include "../../include/uapi/pkt_las.h"
-#include "../../include/uapi/pkt_run2c.h"
-#include "../../include/uapi/pkt_sift.h"
-#include "../../include/uapi/pkt_sqf.h"
+#include "../../sch_las/pkt_las.h"
+#include "../../sch_run2c/pkt_run2c.h"
+#include "../../sch_sift/pkt_sift.h"
+#include "../../sch_sqf/pkt_sqf.h"
 
 #define HANDLE	0x100000
 

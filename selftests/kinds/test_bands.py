@@ -4,7 +4,8 @@
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Gate, flow
+
+from selftests.lib.gate import Gate, flow
 
 KINDS = {"run2c": "", "sift": "probability 0"}  # and that leave all to the classes
 HIGH, LOW = 0x100001, 0x100002

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.gate import Gate, flow
+
+from selftests.lib.gate import Gate, flow
 
 A, B = flow(0), flow(2)
 # The packets of A that go before those of B: in las A has attained more
@@ -13,9 +14,7 @@ LOW = {"las": 0, "run2c": 0x100002, "sift": 0x100002}
 ROOM = {"las": 65536, "run2c": 16384, "sift": 16384}  # however slow the link is
 
 
-@pytest.fixture(params=LOW)
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
+pytestmark = pytest.mark.parametrize("kind", LOW)
 
 
 def test_buffer_follows_the_link(gate: Callable[..., Gate], kind: str) -> None:

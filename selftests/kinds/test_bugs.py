@@ -23,8 +23,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.command import refused, run
-from lib.gate import Device, Flow, Gate, flow, identity, show_at
+
+from selftests.lib.command import refused, run
+from selftests.lib.gate import Device, Flow, Gate, flow, identity, show_at
 
 # One full packet passes at once, none for two minutes; tbf has peeked at the next.
 SLOW = "rate 100bit burst 1600 limit 1mb"

@@ -5,8 +5,9 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from lib.command import refused
-from lib.gate import RECORDS, Gate, classes, tcp_flow
+
+from selftests.lib.command import refused
+from selftests.lib.gate import RECORDS, Gate, classes, tcp_flow
 
 A, B = tcp_flow(2), tcp_flow(5)
 
@@ -35,7 +36,7 @@ def test_queues_are_listed(gate: Callable[..., Gate]) -> None:
 def test_lab_sees_the_same(gate: Callable[..., Gate]) -> None:
     """lab/guest/queues lists flows in the order in which they are first seen."""
     d0 = gate("idle 86400s")
-    sampler = ["../lab/guest/queues", "--dev", "d0", "--flows", "2", "--interval", "0.1"]
+    sampler = ["lab/guest/queues", "--dev", "d0", "--flows", "2", "--interval", "0.1"]
     for each, packets in ((B, 2), (A, 3)):
         for ident in range(packets):
             d0.send(each.frame(1000, ident))

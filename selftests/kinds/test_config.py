@@ -3,8 +3,12 @@
 
 from collections.abc import Callable
 
-from lib.command import refused, run
-from lib.gate import Gate, flow
+import pytest
+
+from selftests.lib.command import refused, run
+from selftests.lib.gate import Gate, flow
+
+pytestmark = pytest.mark.each_kernel
 
 DEFAULTS = {
     "las": {

@@ -2,7 +2,7 @@
 """Memory is short at any point of a request: a clean error, and nothing half made.
 
 Faults can be told to hit this process only. So the requests are made here rather than by tc, and
-netlink is spoken by hand. That nothing was leaked is seen by selftests/leaks.sh, after all tests.
+netlink is spoken by hand. That nothing was leaked is seen by test_left_over.py.
 """
 
 import ctypes
@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from lib.command import refused, run
-from lib.gate import RECORDS, Device, Gate, flow, tcp_flow
+
+from selftests.lib.command import refused, run
+from selftests.lib.gate import RECORDS, Device, Gate, flow, tcp_flow
+
+pytestmark = pytest.mark.faults
 
 NEWQDISC, DELQDISC, GETQDISC = 36, 37, 38
 GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 42, 44, 45, 46

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lib.command import run
-from lib.gate import Flow, Gate, flow
+
+from selftests.lib.command import run
+from selftests.lib.gate import Flow, Gate, flow
 
 UDP_SEGMENT = 103  # socket option
 HUGE_IDLE = "idle 86400s"

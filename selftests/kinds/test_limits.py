@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lib.command import run
-from lib.gate import Gate, flow
+
+from selftests.lib.command import run
+from selftests.lib.gate import Gate, flow
 
 A, B, C = flow(0), flow(2), flow(4)
 

@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lib.command import run
-from lib.gate import Device, Gate, flow, show_at
+
+from selftests.lib.command import run
+from selftests.lib.gate import Device, Gate, flow, show_at
+
+pytestmark = pytest.mark.each_kernel
 
 # What to put under the gate, and the class that the kind is to be in
 MATCHALL = "tc filter add dev d0 parent {}: protocol all matchall classid {}:1"

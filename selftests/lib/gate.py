@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from lib.command import run
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet as ScapyPacket
+
+from selftests.lib.command import run
 
 # What a kind is without the additions to what was published
 BASES = {
@@ -142,7 +143,8 @@ class Device:
         self.tap.setblocking(False)
 
     def _socket(self, protocol: int, buffer: int) -> socket.socket:
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
+        # Without a protocol it hears nothing until it is bound: of no other device, that is
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         sock.setsockopt(socket.SOL_SOCKET, buffer, 64 << 20)
         sock.bind((self.dev, protocol))
         return sock

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from lib.gate import Flow, Gate
+from selftests.lib.gate import Flow, Gate
 
 Sent = tuple[int, int, int]  # identity, length and truesize of a packet
 

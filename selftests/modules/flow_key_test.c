@@ -17,8 +17,8 @@
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
 #include <linux/skbuff.h>
-#include "compat.h"
-#include "flow_key.h"
+#include <shortfirst/compat.h>
+#include <shortfirst/flow_key.h>
 
 static unsigned int count = 1000000;
 module_param(count, uint, 0);

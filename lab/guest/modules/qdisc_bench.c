@@ -58,7 +58,7 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
-#include "compat.h"
+#include <shortfirst/compat.h>
 
 #define BENCH_PORTS	50000		/* of an address, from BENCH_PORT on */
 #define BENCH_PORT	1024

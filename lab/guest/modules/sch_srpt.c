@@ -30,9 +30,9 @@
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <linux/vmalloc.h>
-#include "compat.h"
-#include "sched.h"
-#include "sorted.h"
+#include <shortfirst/compat.h>
+#include <shortfirst/sched.h>
+#include <shortfirst/sorted.h>
 
 #define SRPT_FLOWS	BIT(17)		/* pairs of ports */
 

@@ -13,7 +13,7 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/vmalloc.h>
-#include "flow_recent.h"
+#include <shortfirst/flow_recent.h>
 
 #define WATCH_MAX	BIT(18)
 

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What las adds to the paper: `fair`, for flows beyond a size, `forgive` and `forgive_share`."""
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from selftests.lib.gate import Flow, Gate, flow
+
+from .model import LONG, OVERFLOW
+from .pair import Pair
+from .test_random import HUGE_IDLE, play
+
+A, B, C = flow(0), flow(2), flow(4)
+FAIR = 16384
+
+
+def attain(d0: Gate, each: Flow, length: int) -> None:
+    """Let a flow be served this much."""
+    while length > 0:
+        d0.send(each.frame(min(1500, max(60, length)), 0))
+        length -= 1500
+    d0.release()
+
+
+def test_long_flows_share(gate: Callable[..., Gate]) -> None:
+    """Under plain LAS the one that attained more would wait for the other."""
+    d0 = gate(f"fair {FAIR}b limit 1000 {HUGE_IDLE}")
+    attain(d0, A, 15 * 1500)
+    attain(d0, B, 30 * 1500)
+    for ident in range(30):
+        d0.send(A.frame(1000, ident))
+    for ident in range(100, 130):
+        d0.send(B.frame(1000, ident))
+    out = d0.order(20)
+    assert 9 <= sum(ident < 100 for ident in out) <= 11
+
+
+def test_long_flows_share_bytes(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"fair {FAIR}b limit 1000 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, FAIR + 1500)
+    for ident in range(90):
+        d0.send(A.frame(500, ident))
+    for ident in range(100, 130):
+        d0.send(B.frame(1500, ident))
+    out = d0.order(40)
+    assert 28 <= sum(ident < 100 for ident in out) <= 32
+
+
+def test_short_flows_go_before_long_ones(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, FAIR - 1500)
+    d0.send(A.frame(100, 1))
+    d0.send(B.frame(1000, 2))
+    d0.send(C.frame(1000, 3))
+    assert d0.order() == [3, 2, 1]
+
+
+def test_longest_queue_of_the_long_is_dropped(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"fair {FAIR}b limit 20 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, FAIR + 1500)
+    for ident in range(16):
+        assert d0.send(A.frame(1000, ident))
+    for ident in range(100, 104):
+        assert d0.send(B.frame(1000, ident))
+    assert d0.send(B.frame(1000, 104))
+    assert d0.send(C.frame(1000, 200))
+    out = d0.order()
+    assert [ident for ident in out if ident < 100] == list(range(14))
+    assert [ident for ident in out if ident >= 100] == [200, 100, 101, 102, 103, 104]
+
+
+@pytest.mark.parametrize("limit", [20, 60])
+def test_random(gate: Callable[..., Gate], limit: int) -> None:
+    d0 = gate(f"limit {limit} flows 65536 fair {FAIR}b {HUGE_IDLE}")
+    pair = Pair(d0, limit, fair=FAIR)
+    play(pair, random.Random(limit), [flow(n) for n in range(12)], 1500, 2 * limit)
+    assert pair.model.virtual_time > LONG and pair.model.drops > 50
+    pair.release()
+
+
+def test_random_changes(gate: Callable[..., Gate]) -> None:
+    """Packets that are ranked by different rules wait in one queue."""
+    rng = random.Random(9)
+    d0 = gate(f"limit 40 flows 65536 {HUGE_IDLE}")
+    pair = Pair(d0, 40)
+    for _ in range(25):
+        pair.change(limit=rng.choice([10, 40, 80]), fair=rng.choice([OVERFLOW, FAIR, 4 * FAIR]))
+        pair.compare()
+        play(pair, rng, [flow(n) for n in range(8)], pair.sent + 50, 50)
+    pair.release()
+
+
+def test_change_of_fair_with_packets(gate: Callable[..., Gate]) -> None:
+    """Long flows still share after packets that were ranked otherwise have been dropped."""
+    d0 = gate(f"limit 100 {HUGE_IDLE}")
+    attain(d0, A, 60000)
+    for ident in range(20):
+        d0.send(A.frame(1000, ident))
+    d0.change(f"fair {FAIR}b")
+    d0.change("limit 10")  # drops some that were ranked before
+    d0.change("limit 100")
+    attain(d0, B, FAIR + 1500)
+    for ident in range(20):
+        d0.send(A.frame(1000, ident))
+    for ident in range(100, 120):
+        d0.send(B.frame(1000, ident))
+    out = d0.order(20)
+    assert 8 <= sum(ident < 100 for ident in out) <= 12, out
+
+
+def share(d0: Gate, a: Flow, b: Flow) -> float:
+    """What part flow a gets while both always have a packet waiting, after a while."""
+    out = []
+    for _ in range(60):
+        for _ in range(2):
+            d0.send(a.frame(1000, 1))
+            d0.send(b.frame(1000, 2))
+        out += d0.order(2)
+    return out[40:].count(1) / len(out[40:])
+
+
+def test_fair_after_plain(gate: Callable[..., Gate]) -> None:
+    """What was ranked by what it had attained, much and little, is not virtual time."""
+    d0 = gate(HUGE_IDLE)
+    attain(d0, A, 600000)
+    attain(d0, B, 30000)
+    for each in (A, B):
+        for _ in range(5):
+            d0.send(each.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_fair_after_plain_after_fair(gate: Callable[..., Gate]) -> None:
+    """Virtual time goes on where it was."""
+    d0 = gate(f"fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, A, 600000)
+    d0.change("fair 0")
+    attain(d0, B, 40000)
+    d0.send(B.frame(1000, 0))
+    d0.send(B.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    d0.release(1)
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_smaller_fair(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"fair 400000b {HUGE_IDLE}")
+    attain(d0, A, 500000)
+    attain(d0, B, 200000)
+    for each in (A, B):
+        d0.send(each.frame(1000, 0))
+    d0.change(f"fair {FAIR}b")
+    d0.release(1)
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_link_down_forgets_the_turn(gate: Callable[..., Gate]) -> None:
+    """A long flow that has lost what waited need not make up for it."""
+    d0 = gate(f"fair {FAIR}b limit 1000 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    for _ in range(300):
+        d0.send(A.frame(1000, 0))
+    d0.bounce()
+    attain(d0, A, FAIR)  # the next is the first that waits its turn
+    attain(d0, B, FAIR)
+    assert 0.4 < share(d0, A, B) < 0.6
+
+
+def test_change_of_fair_keeps_a_flow_in_order(gate: Callable[..., Gate]) -> None:
+    """Its next packet ranks no lower than those that wait, so that its last is its last."""
+    d0 = gate(HUGE_IDLE)
+    attain(d0, B, 100000)
+    d0.change(f"fair {FAIR}b")
+    attain(d0, A, 300000)
+    for ident in (1, 2, 3):
+        d0.send(A.frame(1000, ident))  # ranks from 300000
+    d0.change("plain")
+    d0.send(A.frame(1000, 4))  # has attained 80000, not counting what is beyond the margin
+    d0.send(B.frame(1000, 5))  # rank 100000
+    d0.change("limit 4")
+    assert d0.order() == [5, 1, 2, 3]
+
+
+def test_drops_do_not_make_a_long_flow_short(gate: Callable[..., Gate]) -> None:
+    """All that was served counts: a drop gives back no more than the packet had added."""
+    d0 = gate(f"fair {FAIR}b limit 200 {HUGE_IDLE}")
+    attain(d0, A, FAIR + (200 << 10))
+    for ident in range(100):
+        d0.send(A.frame(1500, ident))
+    d0.change("limit 1")
+    d0.release()
+    d0.send(A.frame(100, 1))
+    attained_less = [d0.send(B.frame(100, 2)), d0.send(C.frame(100, 3))]
+    assert attained_less == [True, False]  # B pushes out A, C finds B before it
+
+
+def test_forgive(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"forgive 8mbit {HUGE_IDLE}")
+    attain(d0, A, 15000)
+    attain(d0, B, 3000)
+    time.sleep(0.1)  # at 1000 bytes per ms more than enough for both
+    d0.send(A.frame(100, 1))
+    d0.send(B.frame(100, 2))
+    assert d0.order() == [1, 2]
+    d0.change("forgive 0")
+    attain(d0, B, 15000)
+    attain(d0, A, 3000)
+    time.sleep(0.1)
+    d0.send(B.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order() == [2, 1]
+
+
+def test_forgive_not_while_packets_wait(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"forgive 8mbit {HUGE_IDLE}")
+    d0.send(A.frame(1500, 1))
+    time.sleep(0.1)
+    d0.send(A.frame(1500, 2))  # rank 1500
+    d0.send(B.frame(1000, 3))
+    d0.send(B.frame(1000, 4))  # rank 1000
+    assert d0.order() == [1, 3, 4, 2]
+
+
+def test_forgive_not_while_packets_waited(gate: Callable[..., Gate]) -> None:
+    """Time counts from when the last one has left."""
+    d0 = gate(f"forgive 8kbit {HUGE_IDLE}")
+    d0.send(A.frame(1500, 1))
+    time.sleep(2)  # worth 2000 bytes
+    d0.release()
+    d0.send(A.frame(1500, 2))
+    d0.send(B.frame(500, 3))
+    d0.send(B.frame(500, 4))
+    assert d0.order() == [3, 4, 2]
+
+
+@pytest.mark.parametrize("percent", [0, 100])
+def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], percent: int) -> None:
+    """Its rate is what went out while the queue was not empty for an eighth of a second."""
+    d0 = gate(f"forgive_share {percent}% {HUGE_IDLE}")
+    d0.send(A.frame(3000, 0))
+    d0.release()
+    d0.send(B.frame(9000, 0))
+    d0.send(B.frame(9000, 0))
+    time.sleep(0.2)
+    d0.release(1)  # so 9000 bytes in the time until now, in which A has been silent
+    d0.release()
+    d0.send(C.frame(100, 1))
+    d0.send(C.frame(100, 2))
+    d0.send(A.frame(100, 3))  # rank 3000, or 0
+    assert d0.order() == ([1, 3, 2] if percent else [1, 2, 3])
+
+
+def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"forgive 8mbit {HUGE_IDLE}")
+    attain(d0, A, 60)
+    time.sleep(0.1)
+    d0.send(A.frame(1500, 1))
+    d0.send(A.frame(1500, 2))  # rank 1500, not less
+    d0.send(B.frame(1000, 3))
+    d0.send(B.frame(1000, 4))
+    assert d0.order() == [1, 3, 4, 2]
+
+
+def test_what_a_long_flow_attains_is_bounded(gate: Callable[..., Gate]) -> None:
+    """So it can be a short one again after fair / forgive and a little more."""
+    d0 = gate(f"fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, A, 900000)
+    d0.change("forgive 8mbit")
+    time.sleep(0.2)
+    d0.send(B.frame(1000, 1))
+    d0.send(B.frame(1000, 2))
+    d0.send(A.frame(1000, 3))  # rank 0
+    assert d0.order() == [1, 3, 2]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A plugin of pytest: the tests in guests. Their fixtures, and which of them a kernel is asked.
+
+The kinds are the folders sch_KIND, in each of which tests/ has its own tests, tests/pair.py the
+gate with the kind's model beside it, and tests/options.py its options. A test outside of them that
+wants a `kind` is run with each.
+"""
+
+import importlib
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .lib.gate import Device, Gate
+from .report import WHY
+
+TOP = Path(__file__).resolve().parents[1]
+KINDS = sorted(path.name.removeprefix("sch_") for path in TOP.glob("sch_*"))
+
+
+KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", default="1/1", help="I/N: of N parts of all tests the I-th")
+    parser.addoption("--share", default="", help="S/N: of what is alike on all kernels an N-th")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in (
+        "each_kernel: depends on the kernel, so that each is asked (of others some: --share)",
+        "faults: the kernel has to let allocations fail",
+        "kprobes: the kernel has to have them",
+        "kmemleak: the kernel has to look for leaks",
+        "tdc: the kernel's own driver of tests for tc, on one kernel",
+        "last: after all others, in each part",
+    ):
+        config.addinivalue_line("markers", mark)
+
+
+def pytest_sessionstart() -> None:
+    if KMEMLEAK.exists():
+        for word in ("scan", "clear"):
+            KMEMLEAK.write_text(word)
+
+
+def _cannot(item: pytest.Item) -> str:
+    """Why this kernel is not asked"""
+    release = os.uname().release
+    if item.get_closest_marker("faults") and not release.endswith(("-debug", "-native")):
+        return "only our own kernels let allocations fail"
+    if item.get_closest_marker("kprobes") and release.endswith("-native"):
+        return "user-mode Linux has no kprobes"
+    if item.get_closest_marker("tdc") and not re.match(r"7\.2\.\d+(?!.*-(debug|native)$)", release):
+        return "tdc asks for nothing that the others do not, so that 7.2 is enough"
+    if item.get_closest_marker("kmemleak") and not release.endswith("-debug"):
+        return "only the debug kernel has kmemleak"
+    return ""
+
+
+def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
+    share, _, shares = config.getoption("--share").partition("/")
+    if not share or item.get_closest_marker("each_kernel"):
+        return False
+    return zlib.crc32(item.nodeid.encode()) % int(shares) != int(share) % int(shares)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("SF_MODE") != "functional":
+        pytest.exit("these tests are for a virtual machine: make test", 1)
+    left: list[pytest.Item] = []
+    for item in items:
+        why = _cannot(item)
+        if not why and _other_share(config, item):
+            why = "alike on all kernels, and run on this one with other commits"
+        if why:
+            item.stash[WHY] = why
+            left.append(item)
+    gone = set(left)
+    here = [item for item in items if item not in gone]
+    last = [item for item in here if item.get_closest_marker("last")]
+    here = [item for item in here if item not in last]
+    part, _, parts = config.getoption("--part").partition("/")
+    items[:] = here[int(part) - 1 :: int(parts)] + last
+    if left and part == "1":  # told by one of the parts
+        config.hook.pytest_deselected(items=left)
+
+
+def _kind_of(path: Path) -> str:
+    """Of whose folder it is, "" if of none's"""
+    folder = path.relative_to(TOP).parts[0] if path.is_relative_to(TOP) else ""
+    return folder.removeprefix("sch_") if folder.startswith("sch_") else ""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "kind" in metafunc.fixturenames and not any("kind" in mark.args[0] for mark in marks):
+        if not _kind_of(metafunc.definition.path) and not hasattr(metafunc.module, "TESTED"):
+            metafunc.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest) -> str:
+    """That of the folder, or what the file says is TESTED; elsewhere each"""
+    return _kind_of(request.path) or request.module.TESTED
+
+
+@pytest.fixture
+def gate(kind: str) -> Iterator[Callable[..., Gate]]:
+    """Make a device with gate and qdisc; it is taken down and checked after the test."""
+    made: list[Gate] = []
+
+    def make(*args: str | None, **kwargs: str) -> Gate:
+        made.append(Gate(kind, *args, **kwargs))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def device(kind: str) -> Iterator[Device]:
+    made = Device(kind)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pair_of(kind: str) -> Callable[..., Any]:
+    """Make a gate and the kind's model beside it: every step is done by both and compared."""
+    return importlib.import_module(f"sch_{kind}.tests.pair").CommonPair

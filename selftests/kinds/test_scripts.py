@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is written in the shell: real TCP, and all that is done to a qdisc under load."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+pytestmark = pytest.mark.each_kernel
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in HERE.glob("*.sh")))
+def test_script(script: str, kind: str) -> None:
+    done = subprocess.run(
+        [HERE / f"{script}.sh", kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    print(done.stdout)
+    assert done.returncode == 0, "\n".join(
+        line for line in done.stdout.splitlines() if not line.startswith("ok ")
+    )

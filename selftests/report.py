@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A plugin of pytest: what becomes of each test, a line each, in the file that $SF_REPORT names.
+
+In a guest that is a port of its own, of which the other end is vm/verdicts.py. All lines are JSON:
+
+    {"tests": ["kinds/test_x.py::test_y[las]", ...], "left_out": {REASON: NUMBER OF TESTS}}
+    {"begins": 0}                                      the test of this number in the list
+    {"ends": 0, "how": "passed", "seconds": 1.5}       or "failed", with "text", why
+    {"trouble": "what is wrong with none of them in particular"}
+    {"done": EXIT STATUS}
+
+A test that is skipped has failed: what a kernel cannot do is left out, and that is told.
+"""
+
+import json
+import os
+import time
+from collections import Counter
+
+import pytest
+
+TEXT = 4000  # characters of a failure
+
+
+class Report:
+    def __init__(self, path: str) -> None:
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self.numbers: dict[str, int] = {}
+        self.left_out: Counter[str] = Counter()
+        self.began = 0.0
+        self.wrong: list[str] = []  # of the test that runs
+
+    def tell(self, **line: object) -> None:
+        rest = json.dumps(line).encode() + b"\n"
+        while rest:
+            rest = rest[os.write(self.file, rest) :]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.numbers = {item.nodeid: number for number, item in enumerate(session.items)}
+        self.tell(tests=list(self.numbers), left_out=self.left_out)
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            self.left_out[item.stash.get(WHY, "not asked for")] += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.outcome != "passed":
+            self.tell(trouble=f"{report.nodeid}: {report.longreprtext[-TEXT:]}")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.began, self.wrong = time.monotonic(), []
+        self.tell(begins=self.numbers[nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed" or hasattr(report, "wasxfail"):
+            said = "".join(f"\n{title}: {text}" for title, text in report.sections)
+            self.wrong.append(f"{report.when}: {report.longreprtext}{said}"[-TEXT:])
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        text = {"text": "\n".join(self.wrong)} if self.wrong else {}
+        seconds = round(time.monotonic() - self.began, 3)
+        how = "failed" if self.wrong else "passed"
+        self.tell(ends=self.numbers[nodeid], how=how, seconds=seconds, **text)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.tell(done=int(exitstatus))
+
+
+WHY = pytest.StashKey[str]()  # of a test that is left out
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if path := os.environ.get("SF_REPORT"):
+        config.pluginmanager.register(Report(path), "shortfirst report")
