@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All tests, in two stages. What takes a minute or two: those that need no guest, and those in the
+"""All tests, in two stages. What takes a minute or two: those on the host, and those in the
 native kernel. Then, if all of these have passed, those in the other kernels, in QEMU: all on the
 debug one; on the others what depends on the kernel, and of the rest a share, another one with each
 commit.
@@ -21,14 +21,10 @@ from .guest import Guest
 from .kernels import NATIVE
 from .root import VMError
 
-WAITING = ["lab/tests/test_flowgen.py", "lab/tests/test_generators.py"]  # most of their time
-HOST_TESTS = {
-    "host": [
-        *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
-        *(f"--ignore={name}" for name in (*WAITING, "lab/guest/tests")),
-    ],
-    "host, generators": WAITING,
-}
+HOST_TESTS = [
+    *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
+    "--ignore=lab/guest/tests",
+]
 PARTS = {NATIVE: 5}  # guests, of which all tests of a kernel are shared; they mostly sleep there
 OTHER_PARTS = 2
 SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
@@ -85,16 +81,15 @@ class Task:
 
 
 class Host(Task):
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.report = CHECKOUT / "build/host" / where.replace(", ", "-")
+    where = "host"
+    report = CHECKOUT / "build/host/report"
 
     def run(self) -> Outcome:
         self.begin()
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "selftests.report", "--import-mode=importlib", f"--rootdir={CHECKOUT}"]
         done = subprocess.run(
-            [*command, *HOST_TESTS[self.where]],
+            [*command, *HOST_TESTS],
             cwd=CHECKOUT,
             env=os.environ | {"SF_REPORT": str(self.report)},
             stdout=subprocess.PIPE,
@@ -211,7 +206,7 @@ def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     """Run all tests, or those named, in guests only; the exit status."""
     others = [kernel for kernel in kernels if kernel != NATIVE]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
-    first: list[Task] = [] if tests else [Host(where) for where in HOST_TESTS]
+    first: list[Task] = [] if tests else [Host()]
     first += guests(NATIVE, tests) if NATIVE in kernels else []
     second = [task for kernel in others for task in guests(kernel, tests)]
 
