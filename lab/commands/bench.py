@@ -3,12 +3,13 @@
 
 The time of those machines is the number of instructions executed, so two runs agree to the digit.
 
-With --check only what is in bench/ratios.csv is measured: ours may not have become dearer, as a
-part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose, or has become
-cheaper, --store writes the ratios anew, and all that is measured to bench/costs.csv and memory.csv.
+With --check only what is in ratios.csv of docs/results/bench is measured: ours may not have become
+dearer, as a part of fq_codel's cost in the same case, by more than 3 %. Where one has on purpose,
+or has become cheaper, --store writes the ratios anew, and all that is measured to costs.csv and
+memory.csv there.
 
 With --native it is cycles of this machine's processor instead: bench_native.py. --store writes them
-to bench/native.csv.
+to native.csv.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from lab.commands import bench_native
 from lab.measure.reading import DataError, format_rows
-from lab.run.guests import LAB, Job, run_all
+from lab.run.guests import LAB, RESULTS, Job, run_all
 from lab.run.job import modules_of_kind
 from vm import prepare, versions
 
@@ -61,9 +62,9 @@ COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
 GOALS = {"run2c": 0.3, "run2c-learn": 0.6, "run2c-order": 0.6}
 WORST = 3000  # instructions of one operation of theirs
-RATIOS = LAB / "bench/ratios.csv"
-COSTS = LAB / "bench/costs.csv"
-MEMORY_CSV = LAB / "bench/memory.csv"
+RATIOS = RESULTS / "bench/ratios.csv"
+COSTS = RESULTS / "bench/costs.csv"
+MEMORY_CSV = RESULTS / "bench/memory.csv"
 TOLERANCE = 0.03
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.measure.reading import DataError, format_rows
-from lab.run.guests import LAB, PROGRESS
+from lab.run.guests import LAB, PROGRESS, RESULTS
 from vm import NATIVE, Guest, VMError, prepare, versions
 
 FLOWS = (100, 10000, 100000, 1000000)
@@ -30,7 +30,7 @@ COUNT = {"warm": 10000, "cold": 200}  # packets that are measured in a round
 MOST = 200000  # cycles of a call, some 0.1 ms: then somebody else had the processor
 BASE = "fq_codel"
 NEEDS = ["native.sh", "modules/qdisc_bench.ko"]
-STORED = LAB / "bench/native.csv"
+STORED = RESULTS / "bench/native.csv"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from lab.commands.experiment import arguments, check, chosen, collect, show
 from lab.measure.reading import DataError, parse_run, table
 from lab.page import readme
 from lab.page.pictures import by_size
-from lab.page.stored import RESULTS, load
+from lab.page.stored import load
 from lab.run.experiment import EXPERIMENTS, read
-from lab.run.guests import LAB, run_all
+from lab.run.guests import LAB, RESULTS, run_all
 from lab.run.job import link
 from lab.run.qdiscs import FLOOR
 from vm import prepare

@@ -23,11 +23,11 @@ from lab.measure.reading import DataError, format_rows
 from lab.measure.runs import measure
 from lab.page import kernels, readme
 from lab.page.results import BOUNDS, Page, write
-from lab.page.stored import RESULTS, load_notes, store
+from lab.page.stored import load_notes, store
 from lab.papers.index import modelled
 from lab.papers.vocabulary import THEORY
 from lab.run.experiment import Experiment, on_page
-from lab.run.guests import BOOT, LAB, Job, is_known, run_all
+from lab.run.guests import BOOT, LAB, RESULTS, Job, is_known, run_all
 from lab.run.keys import SHORT
 from vm import NATIVE, Built, prepare
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs, of lab/bench/costs.csv."""
+"""What a packet costs, of docs/results/bench/costs.csv."""
 
 import csv
 from collections.abc import Iterator

@@ -8,9 +8,7 @@ from lab.measure.numbers import AT, Rows, add_curves, curves_to_csv, from_csv, t
 from lab.measure.reading import DataError
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Results, taken_of
-from lab.run.guests import LAB
 
-RESULTS = LAB.parent / "docs/results"
 CURVES = "-curves.csv"
 NOTES = "notes.toml"
 

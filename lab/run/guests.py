@@ -16,6 +16,7 @@ from pathlib import Path
 from vm import Built, Guest, Result, VMError, Workers
 
 LAB = Path(__file__).resolve().parents[1]
+RESULTS = LAB.parent / "docs/results"  # what is stored, for the page
 SCRIPT = "scenario.sh"  # of all experiments
 PROGRESS = re.compile(r"progress (\d+) (\d+) active")
 # Not a job's own words: how far it is, how tc is to be used, the kernel's, and those of init
