@@ -7,7 +7,7 @@
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md;
 #                          on the native kernel, or KERNEL=6.1, 6.12, 7.2
-# make figures [QUICK=1] [SEED=N] [ONLY=run2c,sift]
+# make figures [QUICK=1] [SEED=N] [ONLY=run2c,mix]
 #                          all figures and tables of the papers: docs/results.md
 # make bench               what a packet costs in our kinds and in others
 # make bench NATIVE=1      the same in cycles of this machine's processor

@@ -22,11 +22,11 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Built:
     result = Built("native", VERSION, tmp_path / "root", tmp_path / "home", tmp_path / "layer")
     put(result.modules / "modules.builtin", "kernel/net/sched/sch_htb.ko\n")
     modules = result.upper / "usr/lib/modules" / VERSION
-    names = ["sch_las", "sch_sift", "run2c_isn"]
+    names = ["sch_las", "sch_sqf", "run2c_isn"]
     put(modules / "modules.dep", "".join(f"updates/{name}.ko:\n" for name in names))
     for name in names:
         put(modules / f"updates/{name}.ko", name)
-    for kind in ("las", "sift"):
+    for kind in ("las", "sqf"):
         put(result.upper / f"usr/lib/x86_64-linux-gnu/tc/q_{kind}.so", kind)
     for name in ("scenario.sh", "net.sh", "flowgen", "bulk", "modules/sch_srpt.ko", "flowgen.c"):
         put(result.upper / initramfs.INSIDE / "lab/guest" / name, name)
@@ -45,8 +45,8 @@ def tree(built: Built, modules: list[str] | None, needs: list[str] | None) -> se
 def test_only_what_the_run_needs(built: Built) -> None:
     have = tree(built, ["sch_htb", "sch_las"], ["scenario.sh", "net.sh", "flowgen"])
     assert {"sch_las.ko", "q_las.so", "scenario.sh", "net.sh", "flowgen"} <= have
-    assert not {"sch_sift.ko", "q_sift.so", "bulk", "sch_srpt.ko"} & have
-    assert {"sch_sift.ko", "q_sift.so", "bulk", "sch_srpt.ko"} <= tree(built, None, None)
+    assert not {"sch_sqf.ko", "q_sqf.so", "bulk", "sch_srpt.ko"} & have
+    assert {"sch_sqf.ko", "q_sqf.so", "bulk", "sch_srpt.ko"} <= tree(built, None, None)
 
 
 def test_what_is_not_there(built: Built) -> None:

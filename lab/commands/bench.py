@@ -14,6 +14,7 @@ to native.csv.
 
 import argparse
 import csv
+import math
 import os
 import re
 import shutil
@@ -24,11 +25,12 @@ from lab.commands import bench_native
 from lab.measure.reading import DataError, format_rows
 from lab.run.guests import LAB, RESULTS, Job, run_all
 from lab.run.job import modules_of_kind
+from lab.run.kinds import STEADY, VARIANTS
 from vm import prepare, versions
 
 # By name: for the steady cases, where nothing is dropped, and what is full with 100 packets.
 NO_CODEL = "target 10s interval 100s"
-QDISCS = {
+OTHERS = {
     "pfifo": ("pfifo limit 20000", "pfifo limit 100"),
     "prio": ("prio", "prio"),
     "fq_codel": (f"fq_codel limit 20000 {NO_CODEL}", f"fq_codel limit 100 {NO_CODEL}"),
@@ -39,32 +41,21 @@ QDISCS = {
     "fq": ("fq limit 20000 flow_limit 20000", "fq limit 100"),
     "sfq": ("sfq limit 20000 depth 20000", "sfq limit 100"),
     "hhf": ("hhf limit 20000", "hhf limit 100"),
-    "las": ("las limit 20000 memory_limit 64mb", "las limit 100"),
-    "run2c": ("run2c no_learn limit 20000 memory_limit 64mb", "run2c no_learn limit 100"),
-    "run2c-learn": ("run2c limit 20000 memory_limit 64mb", "run2c limit 100"),
-    "run2c-order": (
-        "run2c order no_learn limit 20000 memory_limit 64mb",
-        "run2c order no_learn limit 100",
-    ),
-    "run": ("run2c order limit 20000 memory_limit 64mb", "run2c order limit 100"),
-    "sift": ("sift limit 20000 memory_limit 64mb", "sift limit 100"),
-    "sqf": ("sqf limit 20000 memory_limit 64mb", "sqf limit 100"),
-    "lqf": ("sqf policy lqf limit 20000 memory_limit 64mb", "sqf policy lqf limit 100"),
-    "sqf-fq": ("sqf policy fq limit 20000 memory_limit 64mb", "sqf policy fq limit 100"),
 }
-MEMORY = {name: words[0].split()[0] for name, words in QDISCS.items()} | {
-    "cake": "cake besteffort flows",
-    "run2c": "run2c no_learn",
-    "run2c-order": "run2c order no_learn",
+QDISCS = OTHERS | {
+    name: (f"{one.words} {STEADY}", f"{one.words} limit 100") for name, one in VARIANTS.items()
 }
+MEMORY = {name: name for name in OTHERS} | {"cake": "cake besteffort flows"}
+MEMORY |= {name: one.memory or one.words for name, one in VARIANTS.items()}
 NEEDS = ["bench.sh", "modules/qdisc_bench.ko"]
 COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
-GOALS = {"run2c": 0.3, "run2c-learn": 0.6, "run2c-order": 0.6}
+GOALS = {name: one.goal for name, one in VARIANTS.items() if one.goal}
 WORST = 3000  # instructions of one operation of theirs
 RATIOS = RESULTS / "bench/ratios.csv"
 COSTS = RESULTS / "bench/costs.csv"
 MEMORY_CSV = RESULTS / "bench/memory.csv"
+FIRST = "100 flows"  # the case of which a ratio is stored where there was none
 TOLERANCE = 0.03
 
 
@@ -295,6 +286,8 @@ def main() -> int:
     stored = read_ratios()
     if options.store:
         names = list(QDISCS)
+        have = {name for name, _ in stored}
+        stored |= {(name, FIRST): math.nan for name in VARIANTS if name not in have}
     if options.check:
         names = ["fq_codel", *dict.fromkeys(qdisc for qdisc, _ in stored)]
         cases = [case for case in CASES if case.name in {name for _, name in stored}]

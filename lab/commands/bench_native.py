@@ -21,6 +21,7 @@ from pathlib import Path
 
 from lab.measure.reading import DataError, format_rows
 from lab.run.guests import LAB, PROGRESS, RESULTS
+from lab.run.kinds import KINDS, STEADY, VARIANTS
 from vm import NATIVE, Guest, VMError, prepare, versions
 
 FLOWS = (100, 10000, 100000, 1000000)
@@ -47,13 +48,13 @@ QDISCS = {
     "cake": Qdisc("cake besteffort flows rtt 1000s memlimit 64mb"),
     "fq": Qdisc("fq limit 20000 flow_limit 20000", "buckets", 262144),
     "sfq": Qdisc("sfq limit 20000 depth 20000", "divisor", 65536),
-    "las": Qdisc("las limit 20000 memory_limit 64mb", "flows", 1048576),
-    "run2c": Qdisc("run2c no_learn limit 20000 memory_limit 64mb"),
-    "run2c-learn": Qdisc("run2c limit 20000 memory_limit 64mb", "flows", 1048576),
-    "sift": Qdisc("sift limit 20000 memory_limit 64mb", "flows", 1048576),
-    "sqf": Qdisc("sqf limit 20000 memory_limit 64mb", "flows", 1048576),
+    **{
+        name: Qdisc(f"{one.words} {STEADY}", "flows" if one.most_flows else "", one.most_flows)
+        for name, one in VARIANTS.items()
+        if one.cycles
+    },
 }
-MODULES = ["dummy", "sch_las", "sch_run2c", "sch_sift", "sch_sqf"]
+MODULES = ["dummy", *(f"sch_{kind}" for kind in KINDS)]
 
 
 @dataclass(frozen=True)

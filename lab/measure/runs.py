@@ -37,7 +37,8 @@ from lab.measure.reading import (
 )
 from lab.run.experiment import Experiment
 from lab.run.job import MTU, PORT, link
-from lab.run.keys import Settings, bulk_count, is_sift, links_of
+from lab.run.keys import Settings, bulk_count, links_of
+from lab.run.kinds import is_sampling
 from lab.run.qdiscs import FLOOR
 
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
@@ -65,7 +66,7 @@ class Measured:
     skip: int  # intervals that do not count
     queues: np.ndarray  # bytes by interval and flow
     lengths: np.ndarray  # seconds, packets in the high band and in the low one
-    samples: set[tuple[int, int]] | None  # ports of the flows that sift has sampled
+    samples: set[tuple[int, int]] | None  # ports of the flows that it has sampled
 
     @property
     def sampled(self) -> np.ndarray:
@@ -92,7 +93,7 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
         queues = queues[round(bulk.get("skip", 0) / step) :]
     if "lengths" in watch:
         lengths, text = split_lengths(name, text)
-    if "samples" in watch and is_sift(settings["qdiscs"][qdisc]):
+    if "samples" in watch and is_sampling(settings["qdiscs"][qdisc]):
         samples, text = split_samples(name, text)
     flows = settings.get("flows")
     run = parse_run(name, text if flows else NO_FLOWS + text, (flows or {}).get("mtu", MTU))
@@ -106,8 +107,8 @@ def reference(settings: Settings, qdisc: str) -> str | None:
     qdiscs, other = settings["qdiscs"], settings.get("watch", {}).get("samples")
     if other is None or qdisc == FLOOR:
         return None
-    chosen = qdisc if is_sift(qdiscs[qdisc]) else other
-    return chosen if is_sift(qdiscs.get(chosen, "none")) else None
+    chosen = qdisc if is_sampling(qdiscs[qdisc]) else other
+    return chosen if is_sampling(qdiscs.get(chosen, "none")) else None
 
 
 def mean(values: np.ndarray) -> float:

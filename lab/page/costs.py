@@ -6,17 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lab.commands.bench import COSTS, Cost
+from lab.commands.bench import COSTS, OTHERS, Cost
 from lab.page.markdown import markdown, part
+from lab.run.kinds import KINDS
 from lab.run.qdiscs import OURS, PEERS
 
 REFERENCE = "fq_codel"
-# Of what the page shows of the costs: the bench's name, and what it is
-MEASURED = {
-    **{qdisc: qdisc for qdisc in (*PEERS, *OURS) if qdisc not in ("cake-rate", "run2c")},
-    "run2c-learn": "run2c",
-    "run2c": "run2c no_learn",
-}
+
+
+def _measured() -> dict[str, str]:
+    """Of what the page shows of the costs: the bench's name, and what it is."""
+    result = {qdisc: qdisc for qdisc in PEERS if qdisc in OTHERS}
+    for kind in OURS:
+        shown = {name: one.page for name, one in KINDS[kind].bench.items() if one.page}
+        result |= dict(sorted(shown.items(), key=lambda each: each[1] != kind))
+    return result
+
+
+MEASURED = _measured()
 
 
 def read_costs() -> dict[tuple[str, str], Cost]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lab.run.kinds import KINDS
 from lab.run.qdiscs import ORACLE, PEERS
 
 
@@ -30,20 +31,9 @@ class Look:
         }
 
 
-# Of ours, first as they are, then as the articles have them; Okabe and Ito's and Tol's colours,
-# distinct to colour-blind eyes
+# Those of ours are in each kind's lab.toml; Okabe and Ito's and Tol's colours, distinct to
+# colour-blind eyes
 LOOKS = {
-    "las": Look("#D55E00", "o"),
-    "sqf": Look("#56B4E9", "^"),
-    "sift": Look("#009E73", "s"),
-    "run2c": Look("#0072B2", "D"),
-    "plain": Look("#882255", "v"),
-    "log-0.5": Look("#DDAA33", "<"),
-    "log-1": Look("#661100", ">"),
-    "lqf": Look("#117733", "h"),
-    "sift-gbw": Look("#66CC99", "p"),
-    "run": Look("#332288", "P"),
-    "run2c-learn": Look("#AA4499", "X"),
     "pfifo": Look("#9AA0A6", "x", "--", 1),
     "fq_codel": Look("#CC79A7", "+", "--", 1),
     "cake": Look("#E69F00", "1", "--", 1),
@@ -54,16 +44,12 @@ LOOKS = {
     "srpt": Look("black", ".", ":", 1),
     "floor": Look("black", "", "--", 1),
 }
-# Other names of the same
-SAME = {"droptail": "pfifo", "fifo": "pfifo"} | {
-    # What the models are of
-    "PS": "fq",
-    "ps": "fq",
-    "LAS": "plain",
-    "PS+PS": "run2c",
-    "sift-fifo": "sift",
-    "sift-ps": "sift",
-}
+# Other names of the same, and what the models are of
+SAME = {"droptail": "pfifo", "fifo": "pfifo", "PS": "fq", "ps": "fq"}
+for _kind in KINDS.values():
+    for _name, _look in _kind.looks.items():
+        LOOKS.setdefault(_name, Look(_look.colour, _look.mark))
+        SAME = dict.fromkeys(_look.same, _name) | SAME
 # That none of them has
 FREE = [
     Look("#C2185B", "o"),

@@ -10,16 +10,17 @@ from pathlib import Path
 from lab.commands.bench import MEMORY_CSV
 from lab.measure.numbers import interval
 from lab.measure.reading import DataError, format_rows
-from lab.page.costs import read_costs
+from lab.page.costs import MEASURED, read_costs
 from lab.papers.vocabulary import At, Results, ratio
 from lab.run.guests import LAB
+from lab.run.qdiscs import OURS
 
 README = LAB.parent / "README.md"
 DEMO = "demo.txt"  # in docs/results/: the table that the demo prints
 WIDTH = 120
 # As in README.md, of the bench's names
-QDISCS = {name: name for name in ("fq_codel", "cake", "fq", "sfq", "hhf", "las")}
-QDISCS |= {"run2c-learn": "run2c", "sift": "sift", "sqf": "sqf"}
+QDISCS = {name: name for name in ("fq_codel", "cake", "fq", "sfq", "hhf")}
+QDISCS |= {name: kind for kind in sorted(OURS) for name, shown in MEASURED.items() if shown == kind}
 CASES = ("100 flows", "100000 flows", "100 flows known", "100 flows, overload")
 PART = r"(<!-- begin: {name} -->\n\n).*?(\n<!-- end: {name} -->)"
 

@@ -8,7 +8,8 @@ import numpy as np
 from lab.measure.reading import UDP_HEADERS, WIRE_BITS, DataError, Link
 from lab.models.sizes import parse
 from lab.run.guests import SCRIPT, Job
-from lab.run.keys import Settings, bits, bulk_count, is_sift, links_of
+from lab.run.keys import Settings, bits, bulk_count, links_of
+from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR
 
 PORT = 5000  # flowgen's first one
@@ -143,7 +144,7 @@ def weight_of(settings: Settings, span: float) -> float:
 
 def watch_of(settings: Settings, words: str) -> dict[str, str]:
     watch = settings.get("watch", {})
-    result = {"SAMPLES": "1"} if "samples" in watch and is_sift(words) else {}
+    result = {"SAMPLES": "1"} if "samples" in watch and is_sampling(words) else {}
     if "lengths" in watch:
         times = watch.get("seconds", settings.get("duration")) / watch["lengths"]
         result["LENGTHS"] = f"{plain(watch['lengths'])} {round(times)}"
@@ -194,7 +195,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     programs = {"flowgen": "FLOWGEN", "bulk": "BULK", "cbr": "CBR", "queues": "QUEUES"}
     needs = [SCRIPT, "net.sh", *(name for name, key in programs.items() if given.get(key))]
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
-    needs += ["modules/sift_watch.ko"] if "SAMPLES" in given else []
+    needs += [f"modules/{words.split()[0]}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])
     weight = weight_of(settings, span)
     return Job(name, SCRIPT, args, modules, needs, weight, seed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lab.measure.reading import DataError
+from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR, LISTS
 
 MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
@@ -205,10 +206,6 @@ def bulk_count(settings: Settings) -> int:
     return len(bulk["rtts"]) if "rtts" in bulk else bulk.get("flows", 0)
 
 
-def is_sift(words: str) -> bool:
-    return words.split()[0] == "sift"
-
-
 @dataclass(frozen=True)
 class Refusals:
     """Of this file; each tells the key, and what is allowed."""
@@ -333,8 +330,8 @@ class Refusals:
     def _watch(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         watch, qdiscs = settings.get("watch", {}), settings["qdiscs"]
         if "samples" in watch:
-            sampling = is_sift(qdiscs.get(watch["samples"], "none"))
-            need(sampling and "flows" in settings, "watch.samples is a qdisc of sift, of flows")
+            sampling = is_sampling(qdiscs.get(watch["samples"], "none"))
+            need(sampling and "flows" in settings, "watch.samples is a qdisc that samples flows")
         if "lengths" in watch:
             known = {"seconds", "duration"} & {*watch, *settings}
             need(bool(known), "watch.seconds is missing, for how long")

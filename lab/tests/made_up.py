@@ -6,10 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lab.measure.bounds import verdicts
+from lab.measure.numbers import Metrics, Rows
 from lab.measure.reading import HEADER, HEADERS
-from lab.run.experiment import Experiment
+from lab.measure.runs import measure
+from lab.run.experiment import EXPERIMENTS, Experiment, read
+from lab.run.guests import Job
 from lab.run.keys import Settings, bulk_count, links_of
-from lab.run.qdiscs import FLOOR
+from lab.run.kinds import is_sampling
+from lab.run.qdiscs import FLOOR, OURS
 
 # The least that a file says, which tests change
 MINE = """\
@@ -29,6 +34,7 @@ las = "las"
 cake = "cake besteffort flows"
 """
 
+PAYLOAD, WIRE = 1448, 1514  # bytes of a packet
 # Packets, and how many ms
 Flow = tuple[float, float]
 SOME: list[Flow] = [(5, 30.0), (7, 40.0), (21, 90.0), (200, 300.0)] * 10
@@ -77,10 +83,9 @@ def cbr(name: str, delays: Sequence[int], least: int = 3000) -> str:
 
 
 def lengths(*rows: tuple[float, int, int]) -> str:
-    """What tc shows of sift, by seconds and packets of the bands."""
+    """What tc shows of a qdisc of two bands, by seconds and packets of these."""
     return "".join(
-        f"lengths {at} {stats('sift', qlen=9, high_qlen=high, low_qlen=low)}"
-        for at, high, low in rows
+        f"lengths {at} {stats(qlen=9, high_qlen=high, low_qlen=low)}" for at, high, low in rows
     )
 
 
@@ -97,7 +102,7 @@ def of_run(settings: Settings, qdisc: str) -> str:
     if settings.get("flows"):
         text += flows(SOME, senders, settings["flows"].get("mtu", 1500), lost=not alone)
     kind = "pfifo" if alone else settings["qdiscs"][qdisc].split()[0]
-    more = {"records_peak": 7} if kind in ("sift", "run2c") else {}
+    more = {"records_peak": 7} if kind in OURS else {}
     if not alone and "bulk" in settings:
         count, seconds = bulk_count(settings), settings["bulk"].get("interval", 1)
         number = round(settings["bulk"].get("skip", 0) / seconds) + 20
@@ -109,14 +114,41 @@ def of_run(settings: Settings, qdisc: str) -> str:
         text += cbr(name, [5000, 0, 4000])
     if not alone and "lengths" in watch:
         text += lengths((10, 30, 2), (10.1, 4, 50))
-    if not alone and "samples" in watch and kind == "sift":
+    if not alone and "samples" in watch and is_sampling(kind):
         text += samples(range(senders + 1), senders)
     return text + stats(kind, **more)
 
 
-def data(experiment: Experiment) -> dict[str, str]:
+def data(one: Experiment) -> dict[str, str]:
     """By the name of the job."""
-    return {
-        job.name: of_run(experiment.cases[case], qdisc)
-        for (case, qdisc, _), job in experiment.runs.items()
-    }
+    return {job.name: of_run(one.cases[case], qdisc) for (case, qdisc, _), job in one.runs.items()}
+
+
+def experiment(name: str) -> Experiment:
+    """One of the lab's."""
+    return read(EXPERIMENTS / f"{name}.toml")
+
+
+def words(job: Job) -> dict[str, str]:
+    """What its script is told."""
+    return dict(word.split("=", 1) for word in job.args)
+
+
+def part(name: str, case: str, qdiscs: list[str], seeds: int = 1) -> Experiment:
+    """A case of it, with some of its qdiscs."""
+    own = experiment(name).only(None, [case])
+    settings = next(iter(own.cases.values()))
+    chosen = {qdisc: settings["qdiscs"][qdisc] for qdisc in qdiscs}
+    return own.only(chosen, None, list(range(1, seeds + 1)))
+
+
+def given(
+    name: str, case: str, texts: dict[str, list[str]]
+) -> tuple[dict[str, Metrics], list[str]]:
+    """Of what each seed's run of each qdisc has written: the first's numbers, and what is unmet."""
+    seeds = len(next(iter(texts.values())))
+    one = part(name, case, list(texts), seeds)
+    rows = measure(one, {job.name: texts[q][seed - 1] for (_, q, seed), job in one.runs.items()})
+    first: Rows = {key: values for key, values in rows.items() if key[2] == 1}
+    unmet = [what for what, met in verdicts(one, rows) if not met]
+    return {qdisc: values for (_, qdisc, _), values in first.items()}, unmet

@@ -12,11 +12,15 @@ from lab.measure.reading import DataError
 from lab.run import experiment as scenario
 from lab.run import keys
 from lab.run.guests import SCRIPT
+from lab.run.kinds import KINDS
 from lab.run.qdiscs import LISTS
-from lab.tests.made_up import MINE
+from lab.tests.made_up import MINE, words
 from vm import Built, VMError
 
 LAB = Path(__file__).resolve().parents[1]
+
+
+SAMPLING = next(kind for kind, of in KINDS.items() if of.samples)
 
 
 def ours(name: str) -> scenario.Experiment:
@@ -31,15 +35,9 @@ def parse(where: Path, text: str) -> scenario.Experiment:
     return scenario.read(path)
 
 
-def words(job: scenario.Job) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in job.args)
-
-
 def test_all_of_ours_can_be_read() -> None:
     names = scenario.names()
-    assert {"demo", "d1-load", "mix", "bulk", "run2c", "sift", "sqf-table1", "las-log"} <= set(
-        names
-    )
+    assert {"demo", "d1-load", "mix", "bulk", "run2c", "sqf-table1", "las-log"} <= set(names)
     for name in names:
         one = ours(name)
         assert one.jobs and len({job.name for job in one.jobs}) == len(one.jobs), name
@@ -165,7 +163,11 @@ def test_every_key_is_documented() -> None:
             "[steady.a]\nbytes = 99\nevery = 1\nbegin = [1, 10]\n[qdiscs]",
             "steady.a.begin is after the duration",
         ),
-        ("[qdiscs]", "[watch]\nsamples = 'las'\n[qdiscs]", "watch.samples is a qdisc of sift"),
+        (
+            "[qdiscs]",
+            "[watch]\nsamples = 'las'\n[qdiscs]",
+            "watch.samples is a qdisc that",
+        ),
         ("[qdiscs]", "[watch]\nseconds = 9\n[qdiscs]", "watch.lengths is missing, how often"),
         ("[qdiscs]", "[watch]\nqueues = 1\n[qdiscs]", "watch.queues are those of bulk"),
         ("[qdiscs]", "[cases.x.vary.flows]\nload = 1\n[qdiscs]", "x.vary.flows.load has to be a"),
@@ -288,21 +290,22 @@ def test_words_of_what_is_watched(tmp_path: Path) -> None:
         "load = 0.5", "load = 0.5\ncount = 9\nmtu = 1000"
     )
     text += """
-sift = "sift"
+samples = "SAMPLING"
 srpt = "srpt"
 run2c = "run2c no_learn"
 [tcp]
 like = "ns2"
 window = 0
 [watch]
-samples = "sift"
+samples = "samples"
 lengths = 0.5
 seconds = 20
 """
+    text = text.replace("SAMPLING", SAMPLING)
     runs = parse(tmp_path, text).runs
-    one = runs["base", "sift", 1]
+    one = runs["base", "samples", 1]
     assert words(one) == {
-        "QDISC": "sift",
+        "QDISC": SAMPLING,
         "RATE": "10mbit",
         "RTT_MS": "0",
         "LINKS": "1mbit/6 1mbit/6 2mbit/60",
@@ -313,7 +316,7 @@ seconds = 20
         "SAMPLES": "1",
         "LENGTHS": "0.5 40",
     }
-    assert one.needs == ["scenario.sh", "net.sh", "flowgen", "modules/sift_watch.ko"]
+    assert one.needs == ["scenario.sh", "net.sh", "flowgen", f"modules/{SAMPLING}_watch.ko"]
     assert one.weight == max(1, 9 * 5 * 8000 / 1e6)
     other = runs["base", "srpt", 1]
     assert other.needs[-1] == "modules/sch_srpt.ko" and "SAMPLES" not in words(other)
@@ -397,54 +400,6 @@ def test_what_is_varied_in_a_case(tmp_path: Path) -> None:
     assert one.runs["a 0.9", "las", 1].name == "a-0.9-las-1"
     assert list(one.only(cases=["a"]).cases) == ["a 0.5", "a 0.9"]
     assert list(one.only(cases=["b", "a 0.9"]).cases) == ["a 0.9", "b"]
-
-
-def test_commands_of_run2c() -> None:
-    """What is adapted, and to what."""
-    one = ours("run2c")
-    runs = one.runs | one.short.runs
-    assert len(runs) == 4 * 5 * 2 + 2 * 2 + 1 + 3
-    args = {f"{case} {qdisc}": words(job) for (case, qdisc, _), job in runs.items()}
-    adapted = {name: of["ISN"] for name, of in args.items() if "ISN" in of}
-    assert adapted["mixed run2c"] == adapted["mixed-today run2c"] == "5000-5004"
-    assert adapted["s1-d2 run2c"] == adapted["quick run2c"] == "5000-7063"
-    assert all(name.endswith(" run2c") for name in adapted) and len(adapted) == 4 * 2 + 2 + 1
-    today = {name for name, of in args.items() if "TCP" not in of and "ROUTE" not in of}
-    assert today == {name for name in args if "-today " in name}
-    assert args["s2-d2 las"]["LINKS"] == " ".join(["2mbit/60"] * 10)
-    assert args["s2-d2 las"]["BULK"] == "--flows 50 --interval 10 --duration 200"
-    assert "BULK" not in args["s2-d1 las"]
-
-
-def test_commands_of_sift() -> None:
-    """Queues are seen only where they are drawn."""
-    one = ours("sift")
-    watched = {key[:2]: job for key, job in one.runs.items() if "LENGTHS" in words(job)}
-    assert set(watched) == {(f"queues {load}", q) for load in (0.9, 1.2) for q in ("fifo", "sift")}
-    assert all(words(job)["LENGTHS"] == "0.1 2000" for job in watched.values())
-    assert {
-        q for case, q, _ in one.runs if q == "sift-gbw" and not case.startswith("red ")
-    } == set()
-    for (_, qdisc, _), job in one.runs.items():
-        assert ("SAMPLES" in words(job)) == (qdisc != "fifo")
-        assert words(job)["ROUTE"] == "advmss 960 window 19200 initcwnd 1 rto_min 1000ms"
-        assert "--flows 30000 --mtu 1000 --wait 3600" in words(job)["FLOWGEN"]
-
-
-def test_commands_of_las_log_and_sqf() -> None:
-    runs = ours("las-log").runs
-    classes = {q: words(runs["reno", q, 1]).get("CLASSID") for q in ("plain", "log-0.5", "log-1")}
-    assert classes == {"plain": None, "log-0.5": "10:2", "log-1": "10:2"}
-    assert words(runs["reno", "plain", 1])["ROUTE"] == "initcwnd 1 rto_min 1000ms"
-    table4 = ours("sqf-table4").only(seeds=[1, 2]).runs
-    assert [words(table4["reno 3mbit", "fq", seed])["CBR"] for seed in (1, 2)] == [
-        "udp:20:0.857*0,319.143*1472/4037.333333",
-        "udp:20:0.958*0,319.042*1472/4037.333333",
-    ]
-    assert words(table4["ns2 7mbit", "fq", 1])["CBR"].endswith("*1472/1730.285714")
-    figures = words(ours("sqf-figures").runs["udp", "lqf", 1])
-    assert figures["CBR"] == "udp:20:10*0,30*1472/4037.333333"
-    assert figures["QUEUES"] == "--flows 6 --interval 0.01 --duration 40"
 
 
 def test_the_demo() -> None:
@@ -581,7 +536,7 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert experiment.main() == (args[0] == "bulk")
         return ran[-1]
 
-    assert given("mine.toml").seeds == [1] and given("sift", "--seed", "0").seeds == [0]
+    assert given("mine.toml").seeds == [1] and given("mix", "--seed", "0").seeds == [0]
     assert scenario.find("d1-load") and not scenario.find("mine") and not scenario.find("x.toml")
     one = given("mine.toml", "--qdiscs", "cake,x=fq_codel", "--cases", "base")
     assert one.qdiscs == {"cake": "cake besteffort flows", "x": "fq_codel"}

@@ -14,6 +14,7 @@ from lab.measure.numbers import Rows, from_csv, to_csv
 from lab.page import pictures, svg
 from lab.page.looks import FREE, LOOKS, SAME, look
 from lab.run.experiment import EXPERIMENTS, read
+from lab.run.kinds import KINDS
 from lab.run.qdiscs import ORACLE, OURS, PEERS
 
 QDISCS = ["pfifo", "cake", "las", "mine", "srpt"]
@@ -93,9 +94,11 @@ def test_nobody_looks_like_another() -> None:
     names = ["mine", *PEERS, *ORACLE, "other", *OURS]
     looks = [look(name, names) for name in names]
     assert len({each.colour for each in looks}) == len(names)
-    assert look("sift", ["sift"]) == look("sift", names)
+    assert look("sqf", ["sqf"]) == look("sqf", names)
     assert look("fifo", ["mine", "fifo"]) == look("pfifo", names)
-    colours = [each.colour for each in (*LOOKS.values(), *FREE)]
+    others = [name for kind, of in KINDS.items() if kind not in OURS for name in of.looks]
+    known = [each for name, each in LOOKS.items() if name not in others]
+    colours = [each.colour for each in (*known, *FREE)]
     assert len(set(colours)) == len(colours) - 1  # the floor is no qdisc: black, as SRPT is
     assert set(SAME.values()) <= set(LOOKS)
 
