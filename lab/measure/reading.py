@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What flowgen and tc measured: reading it, the table, and the picture.
+"""What a run has written: reading it, what a number is of its flows, and the demo's table.
 
 Sizes are in packets of 1448 payload bytes, times in ms.
 """
