@@ -20,7 +20,7 @@
 #   RTTS           "RTT-IN-MS ...": of each of bulk's flows, all of its round trip
 #   ACCESS         the rate of a link of bulk's own, half of RTT_MS long
 #   CLASSID        the qdisc's class for what comes from there
-#   SAMPLES        1: tell which flows sift has sampled
+#   SAMPLES        the kind, to tell which flows it has sampled
 #   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
 #   QUEUES         options of queues, which notes the queue of each flow
 #
@@ -86,8 +86,8 @@ note_lengths() { # SECONDS TIMES
 
 exec 3>/dev/ttyS1
 if [ -n "${SAMPLES-}" ]; then
-	rmmod sch_sift
-	insmod "$here/modules/sift_watch.ko" # is sch_sift, and takes notes
+	rmmod "sch_$SAMPLES"
+	insmod "$here/modules/${SAMPLES}_watch.ko" # is the same, and takes notes
 fi
 # Network namespaces begin with that of the first one
 [ -z "${CONGESTION-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONGESTION"
@@ -172,5 +172,5 @@ if [ -n "${ISN-}" ] && [ "$(cat $isn/missed)" != 0 ]; then
 	echo "connections of which the number was left as it was"
 	exit 1
 fi
-[ -z "${SAMPLES-}" ] || sed "s/^/long /" /sys/kernel/debug/sift_watch >&3
+[ -z "${SAMPLES-}" ] || sed "s/^/long /" "/sys/kernel/debug/${SAMPLES}_watch" >&3
 net_stats

@@ -144,7 +144,7 @@ def weight_of(settings: Settings, span: float) -> float:
 
 def watch_of(settings: Settings, words: str) -> dict[str, str]:
     watch = settings.get("watch", {})
-    result = {"SAMPLES": "1"} if "samples" in watch and is_sampling(words) else {}
+    result = {"SAMPLES": words.split()[0]} if "samples" in watch and is_sampling(words) else {}
     if "lengths" in watch:
         times = watch.get("seconds", settings.get("duration")) / watch["lengths"]
         result["LENGTHS"] = f"{plain(watch['lengths'])} {round(times)}"
@@ -195,7 +195,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     programs = {"flowgen": "FLOWGEN", "bulk": "BULK", "cbr": "CBR", "queues": "QUEUES"}
     needs = [SCRIPT, "net.sh", *(name for name, key in programs.items() if given.get(key))]
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
-    needs += [f"modules/{words.split()[0]}_watch.ko"] if "SAMPLES" in given else []
+    needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])
     weight = weight_of(settings, span)
     return Job(name, SCRIPT, args, modules, needs, weight, seed)

@@ -38,16 +38,16 @@ class Variant:
 class Kind:
     looks: dict[str, Appearance]  # by the name in experiments
     bench: dict[str, Variant]
-    samples: bool  # experiments may watch which flows it samples: lab/guest/modules/KIND_watch.c
+    samples: bool  # experiments may watch which flows it samples: by KIND_watch.c in its folder
 
 
 def _read(path: Path) -> Kind:
-    text = path.read_text().replace("{kind}", path.parent.name.removeprefix("sch_"))
-    given = tomllib.loads(text)
+    kind = path.parent.name.removeprefix("sch_")
+    given = tomllib.loads(path.read_text().replace("{kind}", kind))
     return Kind(
-        {name: Appearance(**look) for name, look in given.pop("looks", {}).items()},
-        {name: Variant(**variant) for name, variant in given.pop("bench", {}).items()},
-        **{"samples": False} | given,
+        {name: Appearance(**look) for name, look in given.get("looks", {}).items()},
+        {name: Variant(**variant) for name, variant in given.get("bench", {}).items()},
+        path.with_name(f"{kind}_watch.c").exists(),
     )
 
 

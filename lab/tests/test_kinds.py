@@ -28,4 +28,4 @@ def test_a_copy_is_a_kind_of_its_own(kind: str, tmp_path: Path) -> None:
     assert list(found) == ["one", "two"] and not set(found["one"].bench) & set(found["two"].bench)
     for name, one in found.items():
         assert {each.words.split()[0] for each in one.bench.values()} == {name}
-        assert name in one.looks and one.samples == KINDS[kind].samples
+        assert name in one.looks and not one.samples

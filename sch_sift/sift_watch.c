@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sift_watch - which flows has sift sampled?
+ * sift_watch - which flows has sift sampled? For experiments
  *
  * This is sch_sift, unchanged, and takes its place: unload that one first. It notes each time that
  * a flow gets a record. /sys/kernel/debug/sift_watch has a line for each, in order: the port of
@@ -36,7 +36,7 @@ static struct sf_flow *watch_assign(struct sf_sched *s, struct sf_recent *r, u32
 #undef module_exit
 #define module_init(function)
 #define module_exit(function)
-#include "../../../sch_sift/sch_sift.c"
+#include "sch_sift.c"
 #pragma pop_macro("module_init")
 #pragma pop_macro("module_exit")
 
