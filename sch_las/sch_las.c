@@ -58,9 +58,12 @@
  * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
  * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h.
  *
- * All of this is under the root qdisc's lock, but for what a dump reads. No
+ * All of this is under the root qdisc's lock; sched.h says what a dump reads without. No
  * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained.
  */
+
+/* The name, as tc, modprobe and what is refused tell it */
+#define SF_KIND "las"
 
 #include <linux/bits.h>
 #include <linux/kernel.h>
@@ -76,9 +79,9 @@
 #include <shortfirst/compat.h>
 #include <shortfirst/filter.h>
 #include <shortfirst/flow_heap.h>
-#include "las_log.h"
 #include <shortfirst/link_rate.h>
 #include <shortfirst/sched.h>
+#include "las_log.h"
 #include "pkt_las.h"
 
 #define LAS_DEFAULT_LIMIT	10000		/* packets */
@@ -127,11 +130,7 @@ struct las_sched {
 	u64		leak_min;
 	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
 	u32		log_factor;
-	struct sf_link_rate link;
 	struct las_options opt;
-	struct tcf_proto __rcu *filter_list;
-	struct tcf_block *block;
-	u64		drop_buffer;	/* what a dump reads, like the options */
 };
 
 static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
@@ -234,17 +233,17 @@ static struct sf_queue *las_last(const struct las_sched *q)
 static void las_forget_link(struct las_sched *q)
 {
 	q->leak = q->share ? U64_MAX : q->leak_min;
-	sf_link_forget(&q->link);
+	sf_link_forget(&q->s.link);
 }
 
 /* A packet of @len bytes is on its way. */
 static void las_sent(struct las_sched *q, u32 len)
 {
-	u32 elapsed = sf_link_sent(&q->link, len);
+	u32 elapsed = sf_link_sent(&q->s.link, len);
 
 	if (elapsed)
 		q->leak = max(q->leak_min,
-			      div_u64(q->link.measured * q->share, elapsed));
+			      div_u64(q->s.link.measured * q->share, elapsed));
 }
 
 static noinline void las_leave_heap(struct las_sched *q, struct sf_queue *queue)
@@ -298,8 +297,7 @@ static noinline struct sk_buff *las_take_last(struct Qdisc *sch)
 	struct sf_flow *f;
 	u64 rank;
 
-	if (!sf_count_drop(&q->s))
-		sf_count(q->drop_buffer, 1);
+	sf_count_drop(&q->s);
 	skb = sf_take_last(sch, queue);
 	rank = sf_cb(skb)->rank;
 	if (unlikely(sf_is_elsewhere(queue))) {
@@ -317,14 +315,8 @@ static noinline struct sk_buff *las_take_last(struct Qdisc *sch)
 	else
 		sf_heap_lower(&q->tails,
 			      las_tail(q, queue - q->s.table.queues));
+	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
 	return skb;
-}
-
-static bool las_over(struct Qdisc *sch, unsigned int gone)
-{
-	struct las_sched *q = qdisc_priv(sch);
-
-	return sf_link_over(&q->link, sch, gone);
 }
 
 /* The flow of @skb, forgiven what it is to be forgiven */
@@ -406,14 +398,14 @@ static __always_inline bool las_insert(struct Qdisc *sch, struct sk_buff *skb,
 		sf_heap_add(&q->tails, las_tail(q, i));
 	}
 	if (q->s.held == 1)
-		sf_link_forget(&q->link);
+		sf_link_forget(&q->s.link);
 	return true;
 }
 
 static const struct sf_kind las_kind = {
 	.insert		= las_insert,
 	.take_victim	= las_take_last,
-	.over		= las_over,
+	.over		= sf_over_buffer,
 };
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -422,7 +414,7 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct las_sched *q = qdisc_priv(sch);
 	struct sf_place to;
 
-	to.class = sf_class(skb, sch, &q->filter_list);
+	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	las_find_flow(q, skb, &to);
@@ -455,7 +447,7 @@ static void las_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 		las_emptied(q, queue);
 	}
-	WRITE_ONCE(q->s.memory, 0);
+	q->s.memory = 0;
 	las_forget_link(q);
 	sf_table_clear(&q->s.table);
 }
@@ -465,46 +457,26 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 };
 
 static const struct sf_option las_options[] = {
+	SF_LIMIT(LAS, las),
+	SF_MEMORY_LIMIT(LAS, las),
+	SF_FLOWS(LAS, las),
+	SF_IDLE(LAS, las),
+	SF_SPLIT_GSO(LAS, las),
 	{
-		SF_OPTION(LAS, las, LIMIT, all.limit),
-		SF_RANGE("las: limit must be ", TC_LAS_LIMIT_MIN, TC_LAS_LIMIT_MAX, " packets")
-	}, {
-		SF_OPTION(LAS, las, MEMORY_LIMIT, all.memory_limit),
-		SF_RANGE("las: memory_limit must be ", TC_LAS_MEMORY_MIN,
-			 TC_LAS_MEMORY_MAX, " bytes")
-	}, {
-		SF_OPTION(LAS, las, FLOWS, all.flows),
-		SF_POWER("las: flows", TC_LAS_FLOWS_MIN, TC_LAS_FLOWS_MAX),
-		SF_FIXED("las: flows")
-	}, {
-		SF_OPTION(LAS, las, IDLE, all.idle),
-		SF_RANGE("las: idle must be ", TC_LAS_IDLE_MIN, TC_LAS_IDLE_MAX, " ms")
-	}, {
-		SF_OPTION(LAS, las, SPLIT_GSO, all.split_gso),
-		SF_SWITCH("las: split_gso")
-	}, {
 		SF_OPTION(LAS, las, FAIR, fair),
-		SF_RANGE("las: fair must be 0 or ", TC_LAS_FAIR_MIN,
-			 TC_LAS_FAIR_MAX, " bytes"),
-		.zero = true
+		SF_ZERO_OR("fair", TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX, " bytes")
 	}, {
 		SF_OPTION(LAS, las, FORGIVE, forgive),
-		SF_RANGE("las: forgive must be ", 0,
-			 TC_LAS_FORGIVE_MAX, " bytes per second")
+		SF_RANGE("forgive", 0, TC_LAS_FORGIVE_MAX, " bytes per second")
 	}, {
 		SF_OPTION(LAS, las, LOG, log),
-		.min = TC_LAS_LOG_MIN,
-		.max = TC_LAS_LOG_MAX,
-		.refusal = "las: log must be 0.25 to 4"
+		SF_OTHER(TC_LAS_LOG_MIN, TC_LAS_LOG_MAX, "log must be 0.25 to 4")
 	}, {
 		SF_OPTION(LAS, las, BUFFER, buffer),
-		SF_RANGE("las: buffer must be 0 or ", TC_LAS_BUFFER_MIN,
-			 TC_LAS_BUFFER_MAX, " ms"),
-		.zero = true
+		SF_ZERO_OR("buffer", TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX, " ms")
 	}, {
 		SF_OPTION(LAS, las, FORGIVE_SHARE, share),
-		SF_RANGE("las: forgive_share must be ", 0,
-			 TC_LAS_FORGIVE_SHARE_MAX, " percent")
+		SF_RANGE("forgive_share", 0, TC_LAS_FORGIVE_SHARE_MAX, " percent")
 	}
 };
 
@@ -530,8 +502,8 @@ static void las_apply_options(struct las_sched *q, struct las_options *opt)
 	q->log_factor = las_log_factor(opt->log);
 	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
 	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
-	q->link.buffer = msecs_to_jiffies(opt->buffer);
-	q->link.least = LAS_ROOM_MIN;
+	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	q->s.link.least = LAS_ROOM_MIN;
 	las_forget_link(q);
 }
 
@@ -576,7 +548,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 			return err;
 	}
 	las_apply_options(q, &opt);
-	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
@@ -589,7 +561,7 @@ static void las_destroy(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->block);
+	tcf_block_put(q->s.block);
 	sf_heap_free(&q->tails);
 	sf_table_free(&q->s.table);
 }
@@ -605,32 +577,27 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct tc_las_xstats st = {
+	struct tc_las_xstats st;
+
+	sch_tree_lock(sch);
+	st = (struct tc_las_xstats) {
 		.type		= TC_LAS_XSTATS_QDISC,
-		.drop_limit	= READ_ONCE(q->s.drop_limit),
-		.drop_memory	= READ_ONCE(q->s.drop_memory),
-		.drop_buffer	= READ_ONCE(q->drop_buffer),
-		.flows_seen	= READ_ONCE(q->s.table.assigned),
-		.evictions	= READ_ONCE(q->s.table.evictions),
-		.overflow	= READ_ONCE(q->s.overflow),
-		.gso_split	= READ_ONCE(q->s.gso_split),
+		.drop_limit	= q->s.drop_limit,
+		.drop_memory	= q->s.drop_memory,
+		.drop_buffer	= q->s.drop_buffer,
+		.flows_seen	= q->s.table.assigned,
+		.evictions	= q->s.table.evictions,
+		.overflow	= q->s.overflow,
+		.gso_split	= q->s.gso_split,
 		.flows_queued	= sf_table_queued(&q->s.table) +
-				  !!READ_ONCE(q->s.table.elsewhere),
-		.records	= READ_ONCE(q->s.table.used),
-		.memory		= READ_ONCE(q->s.memory),
-		.memory_peak	= READ_ONCE(q->s.memory_peak),
-		.room		= sf_link_room(&q->link),
+				  !!q->s.table.elsewhere,
+		.records	= q->s.table.used,
+		.memory		= q->s.memory,
+		.memory_peak	= q->s.memory_peak,
+		.room		= sf_link_room(&q->s.link),
 	};
-
+	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
-}
-
-static struct tcf_block *las_tcf_block(struct Qdisc *sch, unsigned long cl,
-				       struct netlink_ext_ack *extack)
-{
-	struct las_sched *q = qdisc_priv(sch);
-
-	return cl ? NULL : q->block;
 }
 
 static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
@@ -648,7 +615,7 @@ static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 static const struct Qdisc_class_ops las_class_ops = {
 	.leaf		=	sf_class_leaf,
 	.find		=	sf_class_find,
-	.tcf_block	=	las_tcf_block,
+	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
 	.dump		=	sf_class_dump,
@@ -658,7 +625,7 @@ static const struct Qdisc_class_ops las_class_ops = {
 
 static struct Qdisc_ops las_qdisc_ops __read_mostly = {
 	.cl_ops		=	&las_class_ops,
-	.id		=	"las",
+	.id		=	SF_KIND,
 	.priv_size	=	sizeof(struct las_sched),
 	.enqueue	=	las_enqueue,
 	.dequeue	=	las_dequeue,
@@ -671,7 +638,7 @@ static struct Qdisc_ops las_qdisc_ops __read_mostly = {
 	.dump_stats	=	las_dump_stats,
 	.owner		=	THIS_MODULE,
 };
-MODULE_ALIAS_NET_SCH("las");
+MODULE_ALIAS_NET_SCH(SF_KIND);
 
 static int __init las_module_init(void)
 {

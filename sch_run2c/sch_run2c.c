@@ -43,8 +43,11 @@
  * packets of a flow pass by its last high ones, and of a fragmented segment only the
  * first fragment has a rank.
  *
- * All of this is under the root qdisc's lock, but for what a dump reads.
+ * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
  */
+
+/* The name, as tc, modprobe and what is refused tell it */
+#define SF_KIND "run2c"
 
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -88,12 +91,7 @@ struct run2c_sched {
 	struct rb_root_cached sorted;	/* with order: the packets of the low band */
 	struct sf_guarantee guarantee;
 	struct sf_recent recent;
-	struct sf_link_rate link;
-	struct tcf_proto __rcu *filter_list;
-	struct tcf_block *block;
-	/* what a dump reads */
 	struct run2c_options opt;
-	u64		drop_buffer;
 	u64		tcp;
 	u64		other;
 };
@@ -134,10 +132,10 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 	struct sf_tcp tcp = sf_tcp_read(skb);
 
 	if (!tcp.found) {
-		sf_count(q->other, 1);
+		q->other++;
 		return q->opt.other == TC_RUN2C_OTHER_HIGH ? 0 : RUN2C_RANK_MAX;
 	}
-	sf_count(q->tcp, 1);
+	q->tcp++;
 	if (!to->flow)
 		return tcp.syn && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
 	return run2c_learned(to->flow, tcp.seq);
@@ -181,15 +179,8 @@ static __always_inline bool run2c_insert(struct Qdisc *sch, struct sk_buff *skb,
 		sf_append(sch, &q->band[i].queue, skb);
 	}
 	if (q->s.held == 1)
-		sf_link_forget(&q->link);
+		sf_link_forget(&q->s.link);
 	return true;
-}
-
-static bool run2c_over(struct Qdisc *sch, unsigned int gone)
-{
-	const struct run2c_sched *q = qdisc_priv(sch);
-
-	return sf_link_over(&q->link, sch, gone);
 }
 
 /* Take the packet that has to make room, and count it as dropped. */
@@ -199,8 +190,7 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 	struct sf_band *band = &q->band[SF_LOW];
 	struct sk_buff *skb;
 
-	if (!sf_count_drop(&q->s))
-		sf_count(q->drop_buffer, 1);
+	sf_count_drop(&q->s);
 	if (q->opt.order) {
 		skb = run2c_unsort(sch, sf_sorted_last(&q->sorted));
 	} else {
@@ -208,16 +198,17 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 						&q->band[SF_LOW].queue)];
 		skb = sf_take_last(sch, &band->queue);
 	}
-	sf_count(band->drops, 1);
+	band->drops++;
 	q->s.victim = sf_cb(skb)->flow;
 	sf_recent_del(&q->s, &q->recent, skb);
+	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
 	return skb;
 }
 
 static const struct sf_kind run2c_kind = {
 	.insert		= run2c_insert,
 	.take_victim	= run2c_take_victim,
-	.over		= run2c_over,
+	.over		= sf_over_buffer,
 };
 
 /*
@@ -276,7 +267,7 @@ static int run2c_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct run2c_sched *q = qdisc_priv(sch);
 	struct sf_place to = {};
 
-	to.class = sf_class(skb, sch, &q->filter_list);
+	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	if (q->opt.learn && !to.class)
@@ -313,7 +304,7 @@ static struct sk_buff *run2c_dequeue(struct Qdisc *sch)
 	if (!skb)
 		return NULL;
 	sf_recent_del(&q->s, &q->recent, skb);
-	sf_link_sent(&q->link, qdisc_pkt_len(skb));
+	sf_link_sent(&q->s.link, qdisc_pkt_len(skb));
 	sf_band_sent(band, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -330,7 +321,7 @@ static void run2c_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(skb, skb);
 	}
 	q->guarantee.credit = 0;
-	sf_link_forget(&q->link);
+	sf_link_forget(&q->s.link);
 	sf_table_clear(&q->s.table);
 }
 
@@ -339,48 +330,32 @@ static const struct nla_policy run2c_policy[TCA_RUN2C_MAX + 1] = {
 };
 
 static const struct sf_option run2c_options[] = {
+	SF_LIMIT(RUN2C, run2c),
+	SF_MEMORY_LIMIT(RUN2C, run2c),
+	SF_FLOWS(RUN2C, run2c),
+	SF_IDLE(RUN2C, run2c),
+	SF_SPLIT_GSO(RUN2C, run2c),
 	{
-		SF_OPTION(RUN2C, run2c, LIMIT, all.limit),
-		SF_RANGE("run2c: limit must be ", TC_RUN2C_LIMIT_MIN, TC_RUN2C_LIMIT_MAX,
-			 " packets")
-	}, {
-		SF_OPTION(RUN2C, run2c, MEMORY_LIMIT, all.memory_limit),
-		SF_RANGE("run2c: memory_limit must be ", TC_RUN2C_MEMORY_MIN,
-			 TC_RUN2C_MEMORY_MAX, " bytes")
-	}, {
-		SF_OPTION(RUN2C, run2c, FLOWS, all.flows),
-		SF_POWER("run2c: flows", TC_RUN2C_FLOWS_MIN, TC_RUN2C_FLOWS_MAX),
-		SF_FIXED("run2c: flows")
-	}, {
-		SF_OPTION(RUN2C, run2c, IDLE, all.idle),
-		SF_RANGE("run2c: idle must be ", TC_RUN2C_IDLE_MIN, TC_RUN2C_IDLE_MAX, " ms")
-	}, {
-		SF_OPTION(RUN2C, run2c, SPLIT_GSO, all.split_gso),
-		SF_SWITCH("run2c: split_gso")
-	}, {
 		SF_OPTION(RUN2C, run2c, THRESHOLD, threshold),
-		SF_POWER("run2c: threshold", TC_RUN2C_THRESHOLD_MIN, TC_RUN2C_THRESHOLD_MAX)
+		SF_POWER("threshold", TC_RUN2C_THRESHOLD_MIN, TC_RUN2C_THRESHOLD_MAX)
 	}, {
 		SF_OPTION(RUN2C, run2c, SPAN, span),
-		SF_POWER("run2c: span", TC_RUN2C_SPAN_MIN, TC_RUN2C_SPAN_MAX)
+		SF_POWER("span", TC_RUN2C_SPAN_MIN, TC_RUN2C_SPAN_MAX)
 	}, {
 		SF_OPTION(RUN2C, run2c, ORDER, order),
-		SF_SWITCH("run2c: order")
+		SF_SWITCH("order")
 	}, {
 		SF_OPTION(RUN2C, run2c, LEARN, learn),
-		SF_SWITCH("run2c: learn")
+		SF_SWITCH("learn")
 	}, {
 		SF_OPTION(RUN2C, run2c, OTHER, other),
-		.max = TC_RUN2C_OTHER_LOW,
-		.refusal = "run2c: other must be 0 (high) or 1 (low)"
+		SF_OTHER(0, TC_RUN2C_OTHER_LOW, "other must be 0 (high) or 1 (low)")
 	}, {
 		SF_OPTION(RUN2C, run2c, GUARANTEE, guarantee),
-		SF_RANGE("run2c: guarantee must be ", 0, TC_RUN2C_GUARANTEE_MAX, " percent")
+		SF_RANGE("guarantee", 0, TC_RUN2C_GUARANTEE_MAX, " percent")
 	}, {
 		SF_OPTION(RUN2C, run2c, BUFFER, buffer),
-		SF_RANGE("run2c: buffer must be 0 or ", TC_RUN2C_BUFFER_MIN,
-			 TC_RUN2C_BUFFER_MAX, " ms"),
-		.zero = true
+		SF_ZERO_OR("buffer", TC_RUN2C_BUFFER_MIN, TC_RUN2C_BUFFER_MAX, " ms")
 	}
 };
 
@@ -400,12 +375,12 @@ static int run2c_parse(struct nlattr *nla, struct run2c_options *opt, bool exist
 		return err;
 	if (opt->threshold >= opt->span) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_RUN2C_THRESHOLD] ?: tb[TCA_RUN2C_SPAN],
-				    "run2c: threshold must be less than span");
+				    SF_KIND ": threshold must be less than span");
 		return -EINVAL;
 	}
 	if (opt->order && opt->guarantee) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_RUN2C_GUARANTEE] ?: tb[TCA_RUN2C_ORDER],
-				    "run2c: guarantee is for two bands, not with order");
+				    SF_KIND ": guarantee is for two bands, not with order");
 		return -EINVAL;
 	}
 	return 0;
@@ -416,9 +391,9 @@ static void run2c_apply_options(struct run2c_sched *q, struct run2c_options *opt
 	sf_options_apply(run2c_options, ARRAY_SIZE(run2c_options), &q->opt, opt);
 	sf_set_options(&q->s, &opt->all);
 	q->guarantee.percent = opt->guarantee;
-	q->link.buffer = msecs_to_jiffies(opt->buffer);
-	q->link.least = RUN2C_ROOM_MIN;
-	sf_link_forget(&q->link);
+	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	q->s.link.least = RUN2C_ROOM_MIN;
+	sf_link_forget(&q->s.link);
 }
 
 /* Records for `learn` in a table that has none */
@@ -516,7 +491,7 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 			return err;
 	}
 	run2c_apply_options(q, &opt);
-	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls run2c_destroy(), if not run2c_reset() too */
@@ -527,7 +502,7 @@ static void run2c_destroy(struct Qdisc *sch)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->block);
+	tcf_block_put(q->s.block);
 	sf_table_free(&q->s.table);
 }
 
@@ -552,38 +527,31 @@ static struct tc_run2c_band run2c_dump_band(const struct sf_band *band)
 static int run2c_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	struct tc_run2c_xstats st = {
-		.type		= TC_RUN2C_XSTATS_QDISC,
-		.memory		= READ_ONCE(q->s.memory),
-		.drop_limit	= READ_ONCE(q->s.drop_limit),
-		.drop_memory	= READ_ONCE(q->s.drop_memory),
-		.drop_buffer	= READ_ONCE(q->drop_buffer),
-		.gso_split	= READ_ONCE(q->s.gso_split),
-		.tcp		= READ_ONCE(q->tcp),
-		.other		= READ_ONCE(q->other),
-		.flows_learned	= READ_ONCE(q->s.table.assigned),
-		.evictions	= READ_ONCE(q->s.table.evictions),
-		.overflow	= READ_ONCE(q->s.overflow),
-		.records	= READ_ONCE(q->s.table.used),
-		.records_peak	= READ_ONCE(q->recent.peak),
-		.flows_queued	= READ_ONCE(q->recent.queued),
-		.memory_peak	= READ_ONCE(q->s.memory_peak),
-		.room		= sf_link_room(&q->link),
-	};
+	struct tc_run2c_xstats st;
 
 	sch_tree_lock(sch);
+	st = (struct tc_run2c_xstats) {
+		.type		= TC_RUN2C_XSTATS_QDISC,
+		.memory		= q->s.memory,
+		.drop_limit	= q->s.drop_limit,
+		.drop_memory	= q->s.drop_memory,
+		.drop_buffer	= q->s.drop_buffer,
+		.gso_split	= q->s.gso_split,
+		.tcp		= q->tcp,
+		.other		= q->other,
+		.flows_learned	= q->s.table.assigned,
+		.evictions	= q->s.table.evictions,
+		.overflow	= q->s.overflow,
+		.records	= q->s.table.used,
+		.records_peak	= q->recent.peak,
+		.flows_queued	= q->recent.queued,
+		.memory_peak	= q->s.memory_peak,
+		.room		= sf_link_room(&q->s.link),
+	};
 	st.high = run2c_dump_band(&q->band[SF_HIGH]);
 	st.low = run2c_dump_band(&q->band[SF_LOW]);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
-}
-
-static struct tcf_block *run2c_tcf_block(struct Qdisc *sch, unsigned long cl,
-					 struct netlink_ext_ack *extack)
-{
-	struct run2c_sched *q = qdisc_priv(sch);
-
-	return cl ? NULL : q->block;
 }
 
 static int run2c_dump_class_stats(struct Qdisc *sch, unsigned long cl,
@@ -606,7 +574,7 @@ static int run2c_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 static const struct Qdisc_class_ops run2c_class_ops = {
 	.leaf		=	sf_class_leaf,
 	.find		=	sf_class_find,
-	.tcf_block	=	run2c_tcf_block,
+	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
 	.dump		=	sf_class_dump,
@@ -616,7 +584,7 @@ static const struct Qdisc_class_ops run2c_class_ops = {
 
 static struct Qdisc_ops run2c_qdisc_ops __read_mostly = {
 	.cl_ops		=	&run2c_class_ops,
-	.id		=	"run2c",
+	.id		=	SF_KIND,
 	.priv_size	=	sizeof(struct run2c_sched),
 	.enqueue	=	run2c_enqueue,
 	.dequeue	=	run2c_dequeue,
@@ -629,7 +597,7 @@ static struct Qdisc_ops run2c_qdisc_ops __read_mostly = {
 	.dump_stats	=	run2c_dump_stats,
 	.owner		=	THIS_MODULE,
 };
-MODULE_ALIAS_NET_SCH("run2c");
+MODULE_ALIAS_NET_SCH(SF_KIND);
 
 static int __init run2c_module_init(void)
 {

@@ -37,8 +37,11 @@
  * - guarantee, section 4.2: while both bands have packets, this part of the bytes is
  *   the low one's.
  *
- * All of this is under the root qdisc's lock, but for what a dump reads.
+ * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
  */
+
+/* The name, as tc, modprobe and what is refused tell it */
+#define SF_KIND "sift"
 
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -110,14 +113,9 @@ struct sift_sched {
 	struct sf_recent recent;
 	struct sift_sampler sampler;
 	struct red_parms red;
-	struct sf_link_rate link;
 	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
-	struct tcf_proto __rcu *filter_list;
-	struct tcf_block *block;
-	/* what a dump reads */
 	struct sift_options opt;
 	u64		drop_band;
-	u64		drop_buffer;
 	u64		samples;
 };
 
@@ -157,7 +155,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	f = to->flow;
 	samples = sift_samples(&q->sampler, q->opt.bytes ? len : sf_gso_count(skb));
 	if (unlikely(samples)) {
-		sf_count(q->samples, samples);
+		q->samples += samples;
 		if (!f)
 			f = sf_recent_assign(&q->s, &q->recent, to->hash);
 		if (f) {
@@ -194,10 +192,10 @@ static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
 		return true;
 	qdisc_qstats_overlimit(sch);
 	if (q->opt.ecn && INET_ECN_set_ce(skb)) {
-		sf_count(band->marked, 1);
+		band->marked++;
 		return true;
 	}
-	sf_count(band->early, 1);
+	band->early++;
 	/* The band stays empty, so it goes on being idle. */
 	if (!band->all.queue.qlen)
 		red_start_of_idle_period(red);
@@ -223,7 +221,7 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
 	sf_append(sch, &band->all.queue, skb);
 	if (q->s.held == 1)
-		sf_link_forget(&q->link);
+		sf_link_forget(&q->s.link);
 	return true;
 }
 
@@ -250,29 +248,30 @@ static bool sift_over(struct Qdisc *sch, unsigned int gone)
 {
 	const struct sift_sched *q = qdisc_priv(sch);
 
-	return sift_over_bands(q) || sf_link_over(&q->link, sch, gone);
+	return sift_over_bands(q) || sf_over_buffer(sch, gone);
 }
 
 /* Take the last packet of the band that has to make room, and count it as dropped. */
 static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
+	u32 reason = SF_DROP_OVERLIMIT, i;
 	struct sk_buff *skb;
-	u32 i;
 
 	/* The bands first: nothing goes for a packet that cannot stay. */
 	if (sift_over_bands(q)) {
-		sf_count(q->drop_band, 1);
+		q->drop_band++;
+		reason = SF_DROP_BAND_LIMIT;
 		i = sift_over_band(q, SF_LOW) ? SF_LOW : SF_HIGH;
 	} else {
-		if (!sf_count_drop(&q->s))
-			sf_count(q->drop_buffer, 1);
+		sf_count_drop(&q->s);
 		i = sf_bands_victim(&q->guarantee, &q->band[SF_HIGH].all.queue,
 				    &q->band[SF_LOW].all.queue);
 	}
-	sf_count(q->band[i].all.drops, 1);
+	q->band[i].all.drops++;
 	skb = sf_take_last(sch, &q->band[i].all.queue);
 	sift_left(q, &q->band[i], skb);
+	sf_set_drop_reason(skb, reason);
 	return skb;
 }
 
@@ -291,7 +290,7 @@ static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	u8 flags;
 	int ret;
 
-	to.class = sf_class(skb, sch, &q->filter_list);
+	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	if (unlikely(to.class))
@@ -323,7 +322,7 @@ static struct sk_buff *sift_dequeue(struct Qdisc *sch)
 				      &q->band[SF_LOW].all.queue)];
 	skb = sf_take_first(sch, &band->all.queue);
 	sift_left(q, band, skb);
-	sf_link_sent(&q->link, qdisc_pkt_len(skb));
+	sf_link_sent(&q->s.link, qdisc_pkt_len(skb));
 	sf_band_sent(&band->all, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -344,7 +343,7 @@ static void sift_reset(struct Qdisc *sch)
 		red_restart(&band->red);
 	}
 	q->guarantee.credit = 0;
-	sf_link_forget(&q->link);
+	sf_link_forget(&q->s.link);
 	sf_table_clear(&q->s.table);
 }
 
@@ -353,86 +352,63 @@ static const struct nla_policy sift_policy[TCA_SIFT_MAX + 1] = {
 };
 
 static const struct sf_option sift_options[] = {
+	SF_LIMIT(SIFT, sift),
+	SF_MEMORY_LIMIT(SIFT, sift),
+	SF_FLOWS(SIFT, sift),
+	SF_IDLE(SIFT, sift),
+	SF_SPLIT_GSO(SIFT, sift),
 	{
-		SF_OPTION(SIFT, sift, LIMIT, all.limit),
-		SF_RANGE("sift: limit must be ", TC_SIFT_LIMIT_MIN, TC_SIFT_LIMIT_MAX, " packets")
-	}, {
-		SF_OPTION(SIFT, sift, MEMORY_LIMIT, all.memory_limit),
-		SF_RANGE("sift: memory_limit must be ", TC_SIFT_MEMORY_MIN,
-			 TC_SIFT_MEMORY_MAX, " bytes")
-	}, {
-		SF_OPTION(SIFT, sift, FLOWS, all.flows),
-		SF_POWER("sift: flows", TC_SIFT_FLOWS_MIN, TC_SIFT_FLOWS_MAX),
-		SF_FIXED("sift: flows")
-	}, {
-		SF_OPTION(SIFT, sift, IDLE, all.idle),
-		SF_RANGE("sift: idle must be ", TC_SIFT_IDLE_MIN, TC_SIFT_IDLE_MAX, " ms")
-	}, {
-		SF_OPTION(SIFT, sift, SPLIT_GSO, all.split_gso),
-		SF_SWITCH("sift: split_gso")
-	}, {
 		SF_OPTION(SIFT, sift, PROBABILITY, probability),
-		.max = TC_SIFT_ONE,
-		.refusal = "sift: probability must be 0 to 1"
+		SF_OTHER(0, TC_SIFT_ONE, "probability must be 0 to 1")
 	}, {
 		SF_OPTION(SIFT, sift, EVERY, every),
-		SF_RANGE("sift: every must be ", 0, TC_SIFT_EVERY_MAX, " packets")
+		SF_RANGE("every", 0, TC_SIFT_EVERY_MAX, " packets")
 	}, {
 		SF_OPTION(SIFT, sift, SAMPLES, samples),
-		SF_RANGE("sift: samples must be ", TC_SIFT_SAMPLES_MIN,
-			 TC_SIFT_SAMPLES_MAX, "")
+		SF_RANGE("samples", TC_SIFT_SAMPLES_MIN, TC_SIFT_SAMPLES_MAX, "")
 	}, {
 		SF_OPTION(SIFT, sift, BYTES, bytes),
-		SF_SWITCH("sift: bytes")
+		SF_SWITCH("bytes")
 	}, {
 		SF_OPTION(SIFT, sift, SLOW, slow),
-		SF_RANGE("sift: slow must be 0 or ", TC_SIFT_SLOW_MIN,
-			 TC_SIFT_SLOW_MAX, " bytes per second"),
-		.zero = true
+		SF_ZERO_OR("slow", TC_SIFT_SLOW_MIN, TC_SIFT_SLOW_MAX, " bytes per second")
 	}, {
 		SF_OPTION(SIFT, sift, GUARANTEE, guarantee),
-		SF_RANGE("sift: guarantee must be ", 0, TC_SIFT_GUARANTEE_MAX, " percent")
+		SF_RANGE("guarantee", 0, TC_SIFT_GUARANTEE_MAX, " percent")
 	}, {
 		SF_OPTION(SIFT, sift, HIGH, high),
-		SF_RANGE("sift: high must be ", 0, TC_SIFT_LIMIT_MAX, " packets")
+		SF_RANGE("high", 0, TC_SIFT_LIMIT_MAX, " packets")
 	}, {
 		SF_OPTION(SIFT, sift, LOW, low),
-		SF_RANGE("sift: low must be ", 0, TC_SIFT_LIMIT_MAX, " packets")
+		SF_RANGE("low", 0, TC_SIFT_LIMIT_MAX, " packets")
 	}, {
 		SF_OPTION(SIFT, sift, RED, red),
-		.max = TC_SIFT_HIGH | TC_SIFT_LOW,
-		.refusal = "sift: red must be 0, 1 (high), 2 (low) or 3 (both)"
+		SF_OTHER(0, TC_SIFT_HIGH | TC_SIFT_LOW,
+			 "red must be 0, 1 (high), 2 (low) or 3 (both)")
 	}, {
 		SF_OPTION(SIFT, sift, RED_MIN, red_min),
-		SF_RANGE("sift: red_min must be ", 1, TC_SIFT_RED_MAX, " packets")
+		SF_RANGE("red_min", 1, TC_SIFT_RED_MAX, " packets")
 	}, {
 		SF_OPTION(SIFT, sift, RED_MAX, red_max),
-		SF_RANGE("sift: red_max must be ", 1, TC_SIFT_RED_MAX, " packets")
+		SF_RANGE("red_max", 1, TC_SIFT_RED_MAX, " packets")
 	}, {
 		SF_OPTION(SIFT, sift, RED_PROBABILITY, red_probability),
-		.min = 1,
-		.max = TC_SIFT_ONE,
-		.refusal = "sift: red_probability must be 0.000000001 to 1"
+		SF_OTHER(1, TC_SIFT_ONE, "red_probability must be 0.000000001 to 1")
 	}, {
 		SF_OPTION(SIFT, sift, RED_WEIGHT, red_weight),
-		SF_RANGE("sift: red_weight must be ", TC_SIFT_WEIGHT_MIN,
-			 TC_SIFT_WEIGHT_MAX, "")
+		SF_RANGE("red_weight", TC_SIFT_WEIGHT_MIN, TC_SIFT_WEIGHT_MAX, "")
 	}, {
 		SF_OPTION(SIFT, sift, RED_BANDWIDTH, red_bandwidth),
-		SF_RANGE("sift: red_bandwidth must be ", TC_SIFT_SLOW_MIN,
-			 4294967295, " bytes per second")
+		SF_RANGE("red_bandwidth", TC_SIFT_SLOW_MIN, 4294967295, " bytes per second")
 	}, {
 		SF_OPTION(SIFT, sift, ECN, ecn),
-		SF_SWITCH("sift: ecn")
+		SF_SWITCH("ecn")
 	}, {
 		SF_OPTION(SIFT, sift, SEED, seed),
-		.max = U32_MAX,
-		.refusal = "sift: seed must be 0 to 4294967295"
+		SF_OTHER(0, U32_MAX, "seed must be 0 to 4294967295")
 	}, {
 		SF_OPTION(SIFT, sift, BUFFER, buffer),
-		SF_RANGE("sift: buffer must be 0 or ", TC_SIFT_BUFFER_MIN,
-			 TC_SIFT_BUFFER_MAX, " ms"),
-		.zero = true
+		SF_ZERO_OR("buffer", TC_SIFT_BUFFER_MIN, TC_SIFT_BUFFER_MAX, " ms")
 	}
 };
 
@@ -462,7 +438,7 @@ static int sift_parse(struct nlattr *nla, struct sift_options *opt,
 		opt->every = 0;
 	if (opt->red_min >= opt->red_max) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SIFT_RED_MAX] ?: tb[TCA_SIFT_RED_MIN],
-				    "sift: red_min must be less than red_max");
+				    SF_KIND ": red_min must be less than red_max");
 		return -EINVAL;
 	}
 	request->seed = tb[TCA_SIFT_SEED];
@@ -512,9 +488,9 @@ static void sift_apply_options(struct sift_sched *q, struct sift_options *opt,
 	q->band[SF_HIGH].limit = opt->high ?: U32_MAX;
 	q->band[SF_LOW].limit = opt->low ?: U32_MAX;
 	q->guarantee.percent = opt->guarantee;
-	q->link.buffer = msecs_to_jiffies(opt->buffer);
-	q->link.least = SIFT_ROOM_MIN;
-	sf_link_forget(&q->link);
+	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	q->s.link.least = SIFT_ROOM_MIN;
+	sf_link_forget(&q->s.link);
 	q->leak = div_u64((u64)opt->slow << SIFT_LEAK_SHIFT, HZ);
 	if (request->red)
 		sift_set_red(q, opt);
@@ -573,7 +549,7 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 	request.sampling = true;
 	request.red = true;
 	sift_apply_options(q, &opt, &request);
-	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls sift_destroy(), if not sift_reset() too */
@@ -584,7 +560,7 @@ static void sift_destroy(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->block);
+	tcf_block_put(q->s.block);
 	sf_table_free(&q->s.table);
 }
 
@@ -612,38 +588,31 @@ static struct tc_sift_band sift_dump_band(const struct sift_band *band)
 static int sift_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct tc_sift_xstats st = {
-		.type		= TC_SIFT_XSTATS_QDISC,
-		.memory		= READ_ONCE(q->s.memory),
-		.drop_limit	= READ_ONCE(q->s.drop_limit),
-		.drop_memory	= READ_ONCE(q->s.drop_memory),
-		.drop_band	= READ_ONCE(q->drop_band),
-		.drop_buffer	= READ_ONCE(q->drop_buffer),
-		.samples	= READ_ONCE(q->samples),
-		.flows_sampled	= READ_ONCE(q->s.table.assigned),
-		.evictions	= READ_ONCE(q->s.table.evictions),
-		.overflow	= READ_ONCE(q->s.overflow),
-		.gso_split	= READ_ONCE(q->s.gso_split),
-		.records	= READ_ONCE(q->s.table.used),
-		.records_peak	= READ_ONCE(q->recent.peak),
-		.flows_queued	= READ_ONCE(q->recent.queued),
-		.memory_peak	= READ_ONCE(q->s.memory_peak),
-		.room		= sf_link_room(&q->link),
-	};
+	struct tc_sift_xstats st;
 
 	sch_tree_lock(sch);
+	st = (struct tc_sift_xstats) {
+		.type		= TC_SIFT_XSTATS_QDISC,
+		.memory		= q->s.memory,
+		.drop_limit	= q->s.drop_limit,
+		.drop_memory	= q->s.drop_memory,
+		.drop_band	= q->drop_band,
+		.drop_buffer	= q->s.drop_buffer,
+		.samples	= q->samples,
+		.flows_sampled	= q->s.table.assigned,
+		.evictions	= q->s.table.evictions,
+		.overflow	= q->s.overflow,
+		.gso_split	= q->s.gso_split,
+		.records	= q->s.table.used,
+		.records_peak	= q->recent.peak,
+		.flows_queued	= q->recent.queued,
+		.memory_peak	= q->s.memory_peak,
+		.room		= sf_link_room(&q->s.link),
+	};
 	st.high = sift_dump_band(&q->band[SF_HIGH]);
 	st.low = sift_dump_band(&q->band[SF_LOW]);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
-}
-
-static struct tcf_block *sift_tcf_block(struct Qdisc *sch, unsigned long cl,
-					struct netlink_ext_ack *extack)
-{
-	struct sift_sched *q = qdisc_priv(sch);
-
-	return cl ? NULL : q->block;
 }
 
 static int sift_dump_class_stats(struct Qdisc *sch, unsigned long cl,
@@ -666,7 +635,7 @@ static int sift_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 static const struct Qdisc_class_ops sift_class_ops = {
 	.leaf		=	sf_class_leaf,
 	.find		=	sf_class_find,
-	.tcf_block	=	sift_tcf_block,
+	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
 	.dump		=	sf_class_dump,
@@ -676,7 +645,7 @@ static const struct Qdisc_class_ops sift_class_ops = {
 
 static struct Qdisc_ops sift_qdisc_ops __read_mostly = {
 	.cl_ops		=	&sift_class_ops,
-	.id		=	"sift",
+	.id		=	SF_KIND,
 	.priv_size	=	sizeof(struct sift_sched),
 	.enqueue	=	sift_enqueue,
 	.dequeue	=	sift_dequeue,
@@ -689,7 +658,7 @@ static struct Qdisc_ops sift_qdisc_ops __read_mostly = {
 	.dump_stats	=	sift_dump_stats,
 	.owner		=	THIS_MODULE,
 };
-MODULE_ALIAS_NET_SCH("sift");
+MODULE_ALIAS_NET_SCH(SF_KIND);
 
 static int __init sift_module_init(void)
 {

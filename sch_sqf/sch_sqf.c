@@ -40,8 +40,11 @@
  * for which it has no room joins the overflow queue, which is served when all others
  * are empty, and loses packets like them.
  *
- * All of this is under the root qdisc's lock, but for what a dump reads.
+ * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
  */
+
+/* The name, as tc, modprobe and what is refused tell it */
+#define SF_KIND "sqf"
 
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -85,7 +88,7 @@ struct sqf_sched {
 	u64		round;		/* of the packet served last */
 	u32		moves;		/* of queues, to order equals; wraps */
 	struct rnd_state random;
-	struct sqf_options opt;		/* what a dump reads */
+	struct sqf_options opt;
 };
 
 /*
@@ -340,18 +343,13 @@ static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 	else
 		skb = sf_take_last(sch, &queues[i]);
 	sqf_lost(q, i, skb);
+	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
 	return skb;
-}
-
-static bool sqf_over(struct Qdisc *sch, unsigned int gone)
-{
-	return false;
 }
 
 static const struct sf_kind sqf_kind = {
 	.insert		= sqf_insert,
 	.take_victim	= sqf_take_victim,
-	.over		= sqf_over,
 };
 
 static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -399,7 +397,7 @@ static void sqf_reset(struct Qdisc *sch)
 		sqf_sort(q, i, packets, bytes, false);
 		sqf_emptied(q, i);
 	}
-	WRITE_ONCE(q->s.memory, 0);
+	q->s.memory = 0;
 	q->round = 0;
 	sf_table_clear(&q->s.table);
 }
@@ -409,34 +407,20 @@ static const struct nla_policy sqf_policy[TCA_SQF_MAX + 1] = {
 };
 
 static const struct sf_option sqf_options[] = {
+	SF_LIMIT(SQF, sqf),
+	SF_MEMORY_LIMIT(SQF, sqf),
+	SF_FLOWS(SQF, sqf),
+	SF_IDLE(SQF, sqf),
+	SF_SPLIT_GSO(SQF, sqf),
 	{
-		SF_OPTION(SQF, sqf, LIMIT, all.limit),
-		SF_RANGE("sqf: limit must be ", TC_SQF_LIMIT_MIN, TC_SQF_LIMIT_MAX, " packets")
-	}, {
-		SF_OPTION(SQF, sqf, MEMORY_LIMIT, all.memory_limit),
-		SF_RANGE("sqf: memory_limit must be ", TC_SQF_MEMORY_MIN,
-			 TC_SQF_MEMORY_MAX, " bytes")
-	}, {
-		SF_OPTION(SQF, sqf, FLOWS, all.flows),
-		SF_POWER("sqf: flows", TC_SQF_FLOWS_MIN, TC_SQF_FLOWS_MAX),
-		SF_FIXED("sqf: flows")
-	}, {
-		SF_OPTION(SQF, sqf, IDLE, all.idle),
-		SF_RANGE("sqf: idle must be ", TC_SQF_IDLE_MIN, TC_SQF_IDLE_MAX, " ms")
-	}, {
-		SF_OPTION(SQF, sqf, SPLIT_GSO, all.split_gso),
-		SF_SWITCH("sqf: split_gso")
-	}, {
 		SF_OPTION(SQF, sqf, POLICY, policy),
-		.max = TC_SQF_POLICY_MAX,
-		.refusal = "sqf: policy must be 0 (sqf), 1 (lqf) or 2 (fq)"
+		SF_OTHER(0, TC_SQF_POLICY_MAX, "policy must be 0 (sqf), 1 (lqf) or 2 (fq)")
 	}, {
 		SF_OPTION(SQF, sqf, QUANTUM, quantum),
-		SF_RANGE("sqf: quantum must be ", TC_SQF_QUANTUM_MIN,
-			 TC_SQF_QUANTUM_MAX, " bytes")
+		SF_RANGE("quantum", TC_SQF_QUANTUM_MIN, TC_SQF_QUANTUM_MAX, " bytes")
 	}, {
 		SF_OPTION(SQF, sqf, DROP_HEAD, drop_head),
-		SF_SWITCH("sqf: drop_head")
+		SF_SWITCH("drop_head")
 	}
 };
 
@@ -568,22 +552,23 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct tc_sqf_xstats st = {
-		.type		= TC_SQF_XSTATS_QDISC,
-		.memory		= READ_ONCE(q->s.memory),
-		.drop_limit	= READ_ONCE(q->s.drop_limit),
-		.drop_memory	= READ_ONCE(q->s.drop_memory),
-		.flows_seen	= READ_ONCE(q->s.table.assigned),
-		.evictions	= READ_ONCE(q->s.table.evictions),
-		.overflow	= READ_ONCE(q->s.overflow),
-		.gso_split	= READ_ONCE(q->s.gso_split),
-		.flows_queued	= sf_table_queued(&q->s.table) +
-				  !!READ_ONCE(q->s.table.elsewhere),
-		.records	= READ_ONCE(q->s.table.used),
-		.memory_peak	= READ_ONCE(q->s.memory_peak),
-	};
+	struct tc_sqf_xstats st;
 
 	sch_tree_lock(sch);
+	st = (struct tc_sqf_xstats) {
+		.type		= TC_SQF_XSTATS_QDISC,
+		.memory		= q->s.memory,
+		.drop_limit	= q->s.drop_limit,
+		.drop_memory	= q->s.drop_memory,
+		.flows_seen	= q->s.table.assigned,
+		.evictions	= q->s.table.evictions,
+		.overflow	= q->s.overflow,
+		.gso_split	= q->s.gso_split,
+		.flows_queued	= sf_table_queued(&q->s.table) +
+				  !!q->s.table.elsewhere,
+		.records	= q->s.table.used,
+		.memory_peak	= q->s.memory_peak,
+	};
 	st.longest = q->s.table.queues[sqf_draw(q)].backlog;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
@@ -608,7 +593,7 @@ static const struct Qdisc_class_ops sqf_class_ops = {
 
 static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {
 	.cl_ops		=	&sqf_class_ops,
-	.id		=	"sqf",
+	.id		=	SF_KIND,
 	.priv_size	=	sizeof(struct sqf_sched),
 	.enqueue	=	sqf_enqueue,
 	.dequeue	=	sqf_dequeue,
@@ -621,7 +606,7 @@ static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {
 	.dump_stats	=	sqf_dump_stats,
 	.owner		=	THIS_MODULE,
 };
-MODULE_ALIAS_NET_SCH("sqf");
+MODULE_ALIAS_NET_SCH(SF_KIND);
 
 static int __init sqf_module_init(void)
 {

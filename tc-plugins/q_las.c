@@ -48,45 +48,14 @@ static const struct tc_stat las_flow_stats[] = {
 static const struct tc_stat * const las_stats[] = {
 	[TC_LAS_XSTATS_QDISC] = las_qdisc_stats,
 	[TC_LAS_XSTATS_FLOW] = las_flow_stats,
+	NULL
 };
 
-static void las_explain(void)
-{
-	fprintf(stderr,
-		"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
-		"               [ flows NUMBER ] [ idle TIME ]\n"
-		"               [ fair BYTES ] [ forgive RATE ] [ forgive_share PERCENT ]\n"
-		"               [ buffer TIME ] [ plain ]\n"
-		"               [ log K ] [ split_gso | no_split_gso ]\n");
-}
+static const char las_usage[] =
+	"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
+	"               [ flows NUMBER ] [ idle TIME ]\n"
+	"               [ fair BYTES ] [ forgive RATE ] [ forgive_share PERCENT ]\n"
+	"               [ buffer TIME ] [ plain ]\n"
+	"               [ log K ] [ split_gso | no_split_gso ]\n";
 
-static int las_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev)
-{
-	(void)dev;
-	return tc_parse_opts(qu->id, las_opts, las_explain, argc, argv, n);
-}
-
-static int las_print_qopt(const struct qdisc_util *qu, FILE *f,
-			  struct rtattr *opt)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_opts(las_opts, opt);
-}
-
-static int las_print_xstats(const struct qdisc_util *qu, FILE *f,
-			    struct rtattr *xstats)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_stats(las_stats, sizeof(las_stats) / sizeof(*las_stats),
-			      xstats);
-}
-
-struct qdisc_util las_qdisc_util = {
-	.id = "las",
-	.parse_qopt = las_parse_qopt,
-	.print_qopt = las_print_qopt,
-	.print_xstats = las_print_xstats,
-};
+TC_PLUGIN(las, las_opts, las_stats, las_usage);

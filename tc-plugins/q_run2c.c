@@ -72,45 +72,14 @@ static const struct tc_stat run2c_flow_stats[] = {
 static const struct tc_stat * const run2c_stats[] = {
 	[TC_RUN2C_XSTATS_QDISC] = run2c_qdisc_stats,
 	[TC_RUN2C_XSTATS_FLOW] = run2c_flow_stats,
+	NULL
 };
 
-static void run2c_explain(void)
-{
-	fprintf(stderr,
-		"Usage: ... run2c [ threshold BYTES ] [ span BYTES ] [ learn | no_learn ]\n"
-		"                 [ order | no_order ] [ other high | low ]\n"
-		"                 [ guarantee PERCENT ] [ limit PACKETS ] [ buffer TIME ]\n"
-		"                 [ memory_limit BYTES ] [ flows NUMBER ] [ idle TIME ]\n"
-		"                 [ split_gso | no_split_gso ]\n");
-}
+static const char run2c_usage[] =
+	"Usage: ... run2c [ threshold BYTES ] [ span BYTES ] [ learn | no_learn ]\n"
+	"                 [ order | no_order ] [ other high | low ]\n"
+	"                 [ guarantee PERCENT ] [ limit PACKETS ] [ buffer TIME ]\n"
+	"                 [ memory_limit BYTES ] [ flows NUMBER ] [ idle TIME ]\n"
+	"                 [ split_gso | no_split_gso ]\n";
 
-static int run2c_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
-			    struct nlmsghdr *n, const char *dev)
-{
-	(void)dev;
-	return tc_parse_opts(qu->id, run2c_opts, run2c_explain, argc, argv, n);
-}
-
-static int run2c_print_qopt(const struct qdisc_util *qu, FILE *f,
-			    struct rtattr *opt)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_opts(run2c_opts, opt);
-}
-
-static int run2c_print_xstats(const struct qdisc_util *qu, FILE *f,
-			      struct rtattr *xstats)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_stats(run2c_stats, sizeof(run2c_stats) / sizeof(*run2c_stats),
-			      xstats);
-}
-
-struct qdisc_util run2c_qdisc_util = {
-	.id = "run2c",
-	.parse_qopt = run2c_parse_qopt,
-	.print_qopt = run2c_print_qopt,
-	.print_xstats = run2c_print_xstats,
-};
+TC_PLUGIN(run2c, run2c_opts, run2c_stats, run2c_usage);

@@ -88,50 +88,19 @@ static const struct tc_stat sift_flow_stats[] = {
 static const struct tc_stat * const sift_stats[] = {
 	[TC_SIFT_XSTATS_QDISC] = sift_qdisc_stats,
 	[TC_SIFT_XSTATS_FLOW] = sift_flow_stats,
+	NULL
 };
 
-static void sift_explain(void)
-{
-	fprintf(stderr,
-		"Usage: ... sift [ probability P | every NUMBER ] [ samples NUMBER ]\n"
-		"                [ bytes | packets ] [ slow RATE ] [ guarantee PERCENT ]\n"
-		"                [ limit PACKETS ] [ high PACKETS ] [ low PACKETS ]\n"
-		"                [ buffer TIME ] [ memory_limit BYTES ]\n"
-		"                [ flows NUMBER ] [ idle TIME ]\n"
-		"                [ red none | high | low | both ] [ red_min PACKETS ]\n"
-		"                [ red_max PACKETS ] [ red_probability P ]\n"
-		"                [ red_weight NUMBER ] [ red_bandwidth RATE ]\n"
-		"                [ ecn | no_ecn ] [ split_gso | no_split_gso ]\n"
-		"                [ seed NUMBER ]\n");
-}
+static const char sift_usage[] =
+	"Usage: ... sift [ probability P | every NUMBER ] [ samples NUMBER ]\n"
+	"                [ bytes | packets ] [ slow RATE ] [ guarantee PERCENT ]\n"
+	"                [ limit PACKETS ] [ high PACKETS ] [ low PACKETS ]\n"
+	"                [ buffer TIME ] [ memory_limit BYTES ]\n"
+	"                [ flows NUMBER ] [ idle TIME ]\n"
+	"                [ red none | high | low | both ] [ red_min PACKETS ]\n"
+	"                [ red_max PACKETS ] [ red_probability P ]\n"
+	"                [ red_weight NUMBER ] [ red_bandwidth RATE ]\n"
+	"                [ ecn | no_ecn ] [ split_gso | no_split_gso ]\n"
+	"                [ seed NUMBER ]\n";
 
-static int sift_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
-			   struct nlmsghdr *n, const char *dev)
-{
-	(void)dev;
-	return tc_parse_opts(qu->id, sift_opts, sift_explain, argc, argv, n);
-}
-
-static int sift_print_qopt(const struct qdisc_util *qu, FILE *f,
-			   struct rtattr *opt)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_opts(sift_opts, opt);
-}
-
-static int sift_print_xstats(const struct qdisc_util *qu, FILE *f,
-			     struct rtattr *xstats)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_stats(sift_stats, sizeof(sift_stats) / sizeof(*sift_stats),
-			      xstats);
-}
-
-struct qdisc_util sift_qdisc_util = {
-	.id = "sift",
-	.parse_qopt = sift_parse_qopt,
-	.print_qopt = sift_print_qopt,
-	.print_xstats = sift_print_xstats,
-};
+TC_PLUGIN(sift, sift_opts, sift_stats, sift_usage);

@@ -43,45 +43,14 @@ static const struct tc_stat sqf_qdisc_stats[] = {
 
 static const struct tc_stat * const sqf_stats[] = {
 	[TC_SQF_XSTATS_QDISC] = sqf_qdisc_stats,
+	NULL
 };
 
-static void sqf_explain(void)
-{
-	fprintf(stderr,
-		"Usage: ... sqf [ policy sqf | lqf | fq ]\n"
-		"               [ limit PACKETS ] [ memory_limit BYTES ]\n"
-		"               [ flows NUMBER ] [ idle TIME ]\n"
-		"               [ quantum BYTES ] [ drop tail | head ]\n"
-		"               [ split_gso | no_split_gso ]\n");
-}
+static const char sqf_usage[] =
+	"Usage: ... sqf [ policy sqf | lqf | fq ]\n"
+	"               [ limit PACKETS ] [ memory_limit BYTES ]\n"
+	"               [ flows NUMBER ] [ idle TIME ]\n"
+	"               [ quantum BYTES ] [ drop tail | head ]\n"
+	"               [ split_gso | no_split_gso ]\n";
 
-static int sqf_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev)
-{
-	(void)dev;
-	return tc_parse_opts(qu->id, sqf_opts, sqf_explain, argc, argv, n);
-}
-
-static int sqf_print_qopt(const struct qdisc_util *qu, FILE *f,
-			  struct rtattr *opt)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_opts(sqf_opts, opt);
-}
-
-static int sqf_print_xstats(const struct qdisc_util *qu, FILE *f,
-			    struct rtattr *xstats)
-{
-	(void)qu;
-	(void)f;
-	return tc_print_stats(sqf_stats, sizeof(sqf_stats) / sizeof(*sqf_stats),
-			      xstats);
-}
-
-struct qdisc_util sqf_qdisc_util = {
-	.id = "sqf",
-	.parse_qopt = sqf_parse_qopt,
-	.print_qopt = sqf_print_qopt,
-	.print_xstats = sqf_print_xstats,
-};
+TC_PLUGIN(sqf, sqf_opts, sqf_stats, sqf_usage);

@@ -249,7 +249,7 @@ bad:
  * tc_parse_opts - add TCA_OPTIONS with the options typed to a request
  * @kind: the qdisc
  * @opts: the options there are, up to one without name
- * @explain: prints the usage to stderr
+ * @usage: what to say to who needs it
  * @argc: number of words typed
  * @argv: the words
  * @n: the request
@@ -260,7 +260,7 @@ bad:
  * Return: what parse_qopt is to return.
  */
 static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
-				void (*explain)(void), int argc, char **argv,
+				const char *usage, int argc, char **argv,
 				struct nlmsghdr *n)
 {
 	struct rtattr *nest = addattr_nest(n, TC_GLUE_MSG_MAX,
@@ -271,7 +271,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 
 	for (; argc > 0; argc -= used, argv += used) {
 		if (!strcmp(*argv, "help")) {
-			explain();
+			fputs(usage, stderr);
 			return -1;
 		}
 		used = 0;
@@ -292,7 +292,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 		}
 		if (!used) {
 			fprintf(stderr, "What is \"%s\"?\n", *argv);
-			explain();
+			fputs(usage, stderr);
 			return -1;
 		}
 	}
@@ -406,8 +406,7 @@ static inline int tc_print_opts(const struct tc_opt *opts,
 
 /**
  * tc_print_stats - print TCA_STATS_APP, of a qdisc or of a class
- * @types: for each type the fields to print, up to one without name
- * @count: number of types
+ * @types: for each type, up to NULL, the fields to print, up to one without name
  * @xstats: the attribute, may be NULL
  *
  * What an older module does not send is left out, what a newer one sends
@@ -416,7 +415,7 @@ static inline int tc_print_opts(const struct tc_opt *opts,
  * Return: what print_xstats is to return.
  */
 static inline int tc_print_stats(const struct tc_stat * const *types,
-				 unsigned int count, struct rtattr *xstats)
+				 struct rtattr *xstats)
 {
 	const struct tc_stat *stats;
 	unsigned int line = 0;
@@ -428,9 +427,13 @@ static inline int tc_print_stats(const struct tc_stat * const *types,
 	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(type))
 		return 0;
 	memcpy(&type, RTA_DATA(xstats), sizeof(type));
-	if (type >= count)
+	while (type && *types) {
+		types++;
+		type--;
+	}
+	if (!*types)
 		return 0;
-	for (stats = types[type]; stats->name; stats++) {
+	for (stats = *types; stats->name; stats++) {
 		if (RTA_PAYLOAD(xstats) < stats->offset + stats->size)
 			continue;
 		from = (char *)RTA_DATA(xstats) + stats->offset;
@@ -451,5 +454,56 @@ static inline int tc_print_stats(const struct tc_stat * const *types,
 	}
 	return 0;
 }
+
+/* The plugin of a kind: what tc knows of it, and what the functions below need */
+struct tc_plugin {
+	struct qdisc_util util;
+	const struct tc_opt *opts;
+	const struct tc_stat * const *stats;
+	const char *usage;
+};
+
+static inline int tc_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
+				struct nlmsghdr *n, const char *dev)
+{
+	const struct tc_plugin *plugin = (const struct tc_plugin *)qu;
+
+	(void)dev;
+	return tc_parse_opts(qu->id, plugin->opts, plugin->usage, argc, argv, n);
+}
+
+static inline int tc_print_qopt(const struct qdisc_util *qu, FILE *f,
+				struct rtattr *opt)
+{
+	(void)f;
+	return tc_print_opts(((const struct tc_plugin *)qu)->opts, opt);
+}
+
+static inline int tc_print_xstats(const struct qdisc_util *qu, FILE *f,
+				  struct rtattr *xstats)
+{
+	(void)f;
+	return tc_print_stats(((const struct tc_plugin *)qu)->stats, xstats);
+}
+
+/**
+ * TC_PLUGIN - the plugin of a kind
+ * @kind: its name
+ * @options: those there are, up to one without name
+ * @statistics: for each type of TCA_STATS_APP its fields, up to NULL
+ * @text: what to say to who asks how to use it
+ */
+#define TC_PLUGIN(kind, options, statistics, text)			\
+	struct tc_plugin kind ## _qdisc_util = {			\
+		.util = {						\
+			.id = #kind,					\
+			.parse_qopt = tc_parse_qopt,			\
+			.print_qopt = tc_print_qopt,			\
+			.print_xstats = tc_print_xstats,		\
+		},							\
+		.opts = options,					\
+		.stats = statistics,					\
+		.usage = text,						\
+	}
 
 #endif

@@ -70,8 +70,8 @@ static __always_inline u32 sf_bands_victim(const struct sf_guarantee *g,
 /* A packet of @band is on its way. */
 static __always_inline void sf_band_sent(struct sf_band *band, const struct sk_buff *skb)
 {
-	sf_count(band->packets, 1);
-	sf_count(band->bytes, qdisc_pkt_len(skb));
+	band->packets++;
+	band->bytes += qdisc_pkt_len(skb);
 }
 
 #endif

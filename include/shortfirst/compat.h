@@ -44,15 +44,24 @@ static inline int sf_classify(struct sk_buff *skb, const struct tcf_proto *filte
 #endif
 }
 
-/* Drop a packet for want of room, and tell so those who watch drops. */
-static inline void sf_drop_overlimit(struct sk_buff *skb,
-				     struct sk_buff **to_free)
-{
+/*
+ * Why a packet is dropped when one comes, for those who watch drops: there was no room
+ * for all; its band had none; RED wanted it; or else, as what cannot be split. Older
+ * kernels tell nobody more than that it was a qdisc.
+ */
 #ifdef SF_HAVE_DROP_REASON
-	tcf_set_qdisc_drop_reason(skb, QDISC_DROP_OVERLIMIT);
-#endif
-	__qdisc_drop(skb, to_free);
+#define SF_DROP_OVERLIMIT	QDISC_DROP_OVERLIMIT
+#define SF_DROP_BAND_LIMIT	QDISC_DROP_BAND_LIMIT
+#define SF_DROP_CONGESTED	QDISC_DROP_CONGESTED
+#define SF_DROP_GENERIC		QDISC_DROP_GENERIC
+#define sf_set_drop_reason(skb, reason)	tcf_set_qdisc_drop_reason(skb, reason)
+#else
+enum { SF_DROP_OVERLIMIT, SF_DROP_BAND_LIMIT, SF_DROP_CONGESTED, SF_DROP_GENERIC };
+
+static inline void sf_set_drop_reason(const struct sk_buff *skb, u32 reason)
+{
 }
+#endif
 
 /*
  * The kernel's functions that choose initial sequence numbers of TCP, as a probe sees

@@ -10,6 +10,7 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include "compat.h"
+#include "sched.h"
 
 #define SF_CLASS_1	1
 #define SF_CLASS_2	2
@@ -44,17 +45,16 @@ static noinline int sf_filter_class(struct sk_buff *skb, const struct tcf_proto 
  * sf_class - the class of a packet: X:1, X:2 or neither
  * @skb: the packet
  * @sch: the qdisc
- * @filters: its own
  *
  * skb->priority names it, or else a filter.
  *
  * Return: SF_CLASS_1, SF_CLASS_2 or 0. Negative if the packet is not to be
  * queued: then sf_filtered() goes on.
  */
-static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch,
-				    struct tcf_proto __rcu **filters)
+static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch)
 {
-	struct tcf_proto *filter = rcu_dereference_bh(*filters);
+	struct sf_sched *s = qdisc_priv(sch);
+	struct tcf_proto *filter = rcu_dereference_bh(s->filter_list);
 	u32 minor = skb->priority ^ sch->handle;
 
 	/* A qdisc by default has no handle: then priorities name no class. */
@@ -73,6 +73,22 @@ static noinline int sf_filtered(struct sk_buff *skb, struct Qdisc *sch,
 		qdisc_qstats_drop(sch);
 	__qdisc_drop(skb, to_free);
 	return ret;
+}
+
+/* For a kind's init: filters may be given to it. Its destroy is to call tcf_block_put(). */
+static inline int sf_filters_init(struct Qdisc *sch, struct netlink_ext_ack *extack)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	return tcf_block_get(&s->block, &s->filter_list, sch, extack);
+}
+
+static inline struct tcf_block *sf_tcf_block(struct Qdisc *sch, unsigned long cl,
+					     struct netlink_ext_ack *extack)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	return cl ? NULL : s->block;
 }
 
 /* X:1 and X:2 are numbers for filters to name. */

@@ -13,7 +13,7 @@
 
 #include "sched.h"
 
-/* What a dump reads */
+/* Statistics */
 struct sf_recent {
 	u32	peak;		/* the most records that were used */
 	u32	queued;		/* flows with packets */
@@ -25,7 +25,7 @@ static inline void sf_recent_forget(struct sf_table *t, const struct sf_flow *f)
 	u32 i = f - t->flows;
 
 	t->tags[i / SF_WAYS] &= ~sf_tag_at(0xff, i % SF_WAYS);
-	sf_count(t->used, -1);
+	t->used--;
 }
 
 /*
@@ -44,7 +44,7 @@ static noinline struct sf_flow *sf_recent_assign(struct sf_sched *s, struct sf_r
 
 	if (unused) {
 		way = __ffs64(unused) / 8;
-		sf_count(t->used, 1);
+		t->used++;
 	}
 	for (i = 0; i < SF_WAYS && !unused; i++) {
 		silent = now - f[i].seen;
@@ -54,13 +54,12 @@ static noinline struct sf_flow *sf_recent_assign(struct sf_sched *s, struct sf_r
 		way = i;
 	}
 	if (way == SF_WAYS) {
-		sf_count(s->overflow, 1);
+		s->overflow++;
 		return NULL;
 	}
 	if (!unused && longest <= t->idle)
-		sf_count(t->evictions, 1);
-	if (t->used > r->peak)
-		WRITE_ONCE(r->peak, t->used);
+		t->evictions++;
+	r->peak = max(r->peak, t->used);
 	return sf_table_assign(t, &s->key, hash, way, now);
 }
 
@@ -111,7 +110,7 @@ static __always_inline void sf_recent_add(struct sf_sched *s, struct sf_recent *
 	sf_cb(skb)->flow = f - s->table.flows;
 	f->backlog += qdisc_pkt_len(skb);
 	if (!f->queue)
-		sf_count(r->queued, 1);
+		r->queued++;
 	WRITE_ONCE(f->queue, f->queue + 1);
 }
 
@@ -128,7 +127,7 @@ static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *
 	WRITE_ONCE(f->queue, f->queue - 1);
 	if (f->queue)
 		return;
-	sf_count(r->queued, -1);
+	r->queued--;
 	if (f->closing)
 		sf_recent_forget(&s->table, f);
 }

@@ -115,7 +115,7 @@ struct sf_table {
 	u32		set_shift;	/* a hash's first bits are its set */
 	u32		idle;		/* jiffies */
 	struct sf_flow_secret secret;
-	/* what a dump reads */
+	/* statistics */
 	u32		elsewhere;	/* packets, the sum of outside */
 	u32		used;		/* records that hold a flow */
 	u64		assigned;	/* times a flow was given a record */
@@ -124,7 +124,7 @@ struct sf_table {
 
 static_assert(sizeof(struct sf_flow) == 64);
 
-/* Count in a field that a dump reads without the qdisc's lock. */
+/* Count in a field that others read without the qdisc's lock. */
 #define sf_count(field, n)			\
 	do {					\
 		typeof(field) *__f = &(field);	\
@@ -188,8 +188,8 @@ static inline void sf_table_clear(struct sf_table *t)
 	if (t->outside)
 		memset(t->outside, 0, t->sets * sizeof(*t->outside));
 	t->dry = false;
-	WRITE_ONCE(t->elsewhere, 0);
-	WRITE_ONCE(t->used, 0);
+	t->elsewhere = 0;
+	t->used = 0;
 }
 
 /*
@@ -201,7 +201,7 @@ static inline u32 sf_queue_take(struct sf_table *t, struct sf_flow *f)
 {
 	u32 i = t->spare[t->spares - 1];
 
-	WRITE_ONCE(t->spares, t->spares - 1);
+	t->spares--;
 	t->queues[i].flow = f - t->flows;
 	WRITE_ONCE(f->queue, i);
 	return i;
@@ -213,30 +213,29 @@ static inline void sf_queue_release(struct sf_table *t, struct sf_queue *queue)
 	struct sf_flow *f = &t->flows[queue->flow];
 
 	t->spare[t->spares] = f->queue;
-	WRITE_ONCE(t->spares, t->spares + 1);
+	t->spares++;
 	f->seen = jiffies;
 	WRITE_ONCE(f->queue, 0);
 }
 
-/* sf_table_queued - how many flows have a queue; for a dump, without the lock */
+/* sf_table_queued - how many flows have a queue */
 static inline u32 sf_table_queued(const struct sf_table *t)
 {
-	return sf_table_queues(t->sets * SF_WAYS) - SF_FIRST_QUEUE -
-	       READ_ONCE(t->spares);
+	return sf_table_queues(t->sets * SF_WAYS) - SF_FIRST_QUEUE - t->spares;
 }
 
 /* A packet of a flow of @set has begun to wait elsewhere. */
 static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
 {
 	t->outside[set]++;
-	sf_count(t->elsewhere, 1);
+	t->elsewhere++;
 }
 
 /* It no longer does. */
 static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 {
 	t->outside[set]--;
-	sf_count(t->elsewhere, -1);
+	t->elsewhere--;
 	if (!t->elsewhere)
 		t->dry = false;
 }
@@ -275,7 +274,7 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 	u64 least = U64_MAX;
 
 	if (unused) {
-		sf_count(t->used, 1);
+		t->used++;
 		return __ffs64(unused) / 8;
 	}
 	for (i = 0; i < SF_WAYS; i++, f++) {
@@ -289,7 +288,7 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 		}
 	}
 	if (victim < SF_WAYS)
-		sf_count(t->evictions, 1);
+		t->evictions++;
 	return victim;
 }
 
@@ -327,7 +326,7 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 
 	t->tags[set] &= ~sf_tag_at(0xff, way);
 	t->tags[set] |= sf_tag_at(sf_tag(hash), way);
-	sf_count(t->assigned, 1);
+	t->assigned++;
 	f->key = *key;
 	f->attained = 0;
 	f->finish = 0;
@@ -362,7 +361,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
 			f->attained = 0;
-			sf_count(t->assigned, 1);
+			t->assigned++;
 		}
 		return f;
 	}

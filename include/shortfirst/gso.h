@@ -60,7 +60,7 @@ static inline u32 sf_gso_count(const struct sk_buff *skb)
  * @sch: the qdisc; the root's size table counts for each segment, as it does for
  *     packets, and not the qdisc's own
  *
- * Return: the segments, linked by next, or NULL if there is no memory.
+ * Return: the segments, linked by next, or NULL if there is no memory or no way.
  */
 static inline struct sk_buff *sf_gso_segments(struct sk_buff *skb,
 					      struct Qdisc *sch)

@@ -11,7 +11,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
-#include "sched.h"
 
 /* How long the rate is measured, and the mark of not knowing it */
 #define SF_MEASURE		(HZ / 8)
@@ -20,7 +19,7 @@
 struct sf_link_rate {
 	u32	buffer;		/* jiffies; 0: what waits is not bounded */
 	u32	least;		/* bytes that may wait however low the rate is */
-	u32	room;		/* bytes that may wait now; a dump reads it */
+	u32	room;		/* bytes that may wait now */
 	u32	from;		/* jiffies: what has been sent since */
 	u64	sent;
 	u64	measured;	/* bytes sent in the last whole measurement */
@@ -29,7 +28,7 @@ struct sf_link_rate {
 /* Begin to measure; until the rate is known, @room is what may wait. */
 static inline void sf_link_measure(struct sf_link_rate *link, u32 room)
 {
-	WRITE_ONCE(link->room, room);
+	link->room = room;
 	link->from = jiffies;
 	link->sent = 0;
 }
@@ -64,24 +63,10 @@ static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
 	return elapsed;
 }
 
-/*
- * For sf_kind.over: does too much wait? Two packets go for one that comes, since there
- * may be much too many if the link has become slower.
- */
-static inline bool sf_link_over(const struct sf_link_rate *link, struct Qdisc *sch,
-				unsigned int gone)
-{
-	const struct sf_sched *s = qdisc_priv(sch);
-
-	return sch->qstats.backlog > link->room && s->held > 1 && gone < 2;
-}
-
 /* For a dump: the bytes that may wait, 0 if nothing is known of the link */
 static inline u32 sf_link_room(const struct sf_link_rate *link)
 {
-	u32 room = READ_ONCE(link->room);
-
-	return room == SF_ROOM_UNKNOWN ? 0 : room;
+	return link->room == SF_ROOM_UNKNOWN ? 0 : link->room;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The options of a kind: u32 attributes on the wire, u32 fields in a structure of
- * its own, and a table that tells which is which and what is good.
+ * its own, and a table that tells which is which and what is good. SF_KIND, which a
+ * kind defines before it includes this, is its name.
  */
 #ifndef _SF_OPTIONS_H
 #define _SF_OPTIONS_H
@@ -10,12 +11,15 @@
 #include <linux/stringify.h>
 #include <net/netlink.h>
 
+/*
+ * The range is told to those who have sent what is not good and ask for extended
+ * acknowledgments (NLMSGERR_ATTR_POLICY); powers of two and gaps only in words.
+ */
 struct sf_option {
 	u16	attr;
 	u16	field;		/* its offset in the structure */
-	u32	min;		/* both ends are good */
-	u32	max;
-	bool	zero;		/* 0 is good too */
+	struct nla_policy policy;	/* the range, both ends are good */
+	u32	least;		/* what is less is not good, but for 0 */
 	bool	power;		/* powers of two only */
 	const char *refusal;	/* what to say of a value that is not good */
 	const char *fixed;	/* what to say of a change, if it cannot be changed */
@@ -26,21 +30,36 @@ struct sf_option {
 	.attr = TCA_ ## KIND ## _ ## ATTRIBUTE,				\
 	.field = offsetof(struct kind ## _options, member)
 
-/* What it may be; @what tells whose, as in "las: limit must be " */
-#define SF_RANGE(what, least, most, unit)				\
-	.min = least, .max = most,					\
-	.refusal = what __stringify(least) " to " __stringify(most) unit
+#define SF_POLICY(low, most)						\
+	.policy = NLA_POLICY_FULL_RANGE(NLA_U32,			\
+		&((struct netlink_range_validation) { low, most }))
 
-#define SF_POWER(what, least, most)					\
-	.power = true, .min = least, .max = most,			\
-	.refusal = what " must be a power of two, " __stringify(least) " to " \
-		   __stringify(most)
+/* What it may be */
+#define SF_RANGE(name, least, most, unit)				\
+	SF_POLICY(least, most),						\
+	.refusal = SF_KIND ": " name " must be " __stringify(least)	\
+		   " to " __stringify(most) unit
 
-#define SF_FIXED(what)							\
-	.fixed = what " is fixed once the qdisc exists: delete it and add it anew"
+#define SF_ZERO_OR(name, low, most, unit)				\
+	SF_POLICY(0, most), .least = low,				\
+	.refusal = SF_KIND ": " name " must be 0 or " __stringify(low)	\
+		   " to " __stringify(most) unit
 
-#define SF_SWITCH(what)							\
-	.max = 1, .refusal = what " must be 0 or 1"
+#define SF_POWER(name, least, most)					\
+	SF_POLICY(least, most), .power = true,				\
+	.refusal = SF_KIND ": " name " must be a power of two, "	\
+		   __stringify(least) " to " __stringify(most)
+
+#define SF_SWITCH(name)							\
+	SF_POLICY(0, 1), .refusal = SF_KIND ": " name " must be 0 or 1"
+
+/* What is not said by its range alone */
+#define SF_OTHER(least, most, text)					\
+	SF_POLICY(least, most), .refusal = SF_KIND ": " text
+
+#define SF_FIXED(name)							\
+	.fixed = SF_KIND ": " name					\
+		 " is fixed once the qdisc exists: delete it and add it anew"
 
 /* Those of every kind: struct @kind_options begins with them. */
 struct sf_options {
@@ -57,9 +76,53 @@ struct sf_options {
 		.flows = 4096, .idle = 60000, .split_gso = 1		\
 	}
 
+/* Their rows */
+#define SF_LIMIT(KIND, kind)						\
+	{								\
+		SF_OPTION(KIND, kind, LIMIT, all.limit),		\
+		SF_RANGE("limit", TC_ ## KIND ## _LIMIT_MIN,		\
+			 TC_ ## KIND ## _LIMIT_MAX, " packets")		\
+	}
+
+#define SF_MEMORY_LIMIT(KIND, kind)					\
+	{								\
+		SF_OPTION(KIND, kind, MEMORY_LIMIT, all.memory_limit),	\
+		SF_RANGE("memory_limit", TC_ ## KIND ## _MEMORY_MIN,	\
+			 TC_ ## KIND ## _MEMORY_MAX, " bytes")		\
+	}
+
+#define SF_FLOWS(KIND, kind)						\
+	{								\
+		SF_OPTION(KIND, kind, FLOWS, all.flows),		\
+		SF_POWER("flows", TC_ ## KIND ## _FLOWS_MIN,		\
+			 TC_ ## KIND ## _FLOWS_MAX),			\
+		SF_FIXED("flows")					\
+	}
+
+#define SF_IDLE(KIND, kind)						\
+	{								\
+		SF_OPTION(KIND, kind, IDLE, all.idle),			\
+		SF_RANGE("idle", TC_ ## KIND ## _IDLE_MIN,		\
+			 TC_ ## KIND ## _IDLE_MAX, " ms")		\
+	}
+
+#define SF_SPLIT_GSO(KIND, kind)					\
+	{								\
+		SF_OPTION(KIND, kind, SPLIT_GSO, all.split_gso),	\
+		SF_SWITCH("split_gso")					\
+	}
+
 static inline u32 *sf_option_field(void *options, const struct sf_option *o)
 {
 	return options + o->field;
+}
+
+static inline bool sf_option_good(const struct sf_option *o, u32 val)
+{
+	const struct netlink_range_validation *range = o->policy.range;
+
+	return val >= range->min && val <= range->max && (!val || val >= o->least) &&
+	       (!o->power || is_power_of_2(val));
 }
 
 /**
@@ -87,14 +150,13 @@ static inline int sf_options_parse(const struct sf_option *table, size_t count,
 			continue;
 		val = nla_get_u32(tb[o->attr]);
 		refusal = NULL;
-		if (!(o->zero && !val) &&
-		    (val < o->min || val > o->max ||
-		     (o->power && !is_power_of_2(val))))
+		if (!sf_option_good(o, val))
 			refusal = o->refusal;
 		else if (exists && o->fixed && val != *sf_option_field(options, o))
 			refusal = o->fixed;
 		if (refusal) {
-			NL_SET_BAD_ATTR(extack, tb[o->attr]);
+			NL_SET_BAD_ATTR_POLICY(extack, tb[o->attr],
+					       refusal == o->fixed ? NULL : &o->policy);
 			/* NL_SET_ERR_MSG() is for literals only */
 			if (extack)
 				extack->_msg = refusal;

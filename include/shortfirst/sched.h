@@ -5,7 +5,8 @@
  * the list of flows that tc shows.
  *
  * struct sf_sched is the first member of a kind's private data. All is under the
- * root qdisc's lock, but for what a dump reads.
+ * root qdisc's lock, statistics too: a dump takes it (sch_tree_lock()). What options a
+ * dump tells and which flows hold packets it reads without.
  */
 #ifndef _SF_SCHED_H
 #define _SF_SCHED_H
@@ -17,11 +18,13 @@
 #include "compat.h"
 #include "flow_table.h"
 #include "gso.h"
+#include "link_rate.h"
 #include "options.h"
 
 struct sf_sched {
 	u32		held;		/* packets in the queues */
 	u32		memory;		/* truesize of them */
+	u32		memory_peak;	/* the most it has been */
 	u32		limit;		/* of the two */
 	u32		memory_limit;
 	u32		arrivals;	/* packets so far, to order equals; wraps */
@@ -35,10 +38,13 @@ struct sf_sched {
 	struct sf_flow_key key;		/* of the packet that comes; on the stack it
 					 * would have to be zeroed and guarded
 					 */
-	/* what a dump reads, like memory */
-	u32		memory_peak;
+	struct sf_link_rate link;	/* of kinds that have `buffer` */
+	struct tcf_proto __rcu *filter_list; /* of kinds with classes: filter.h */
+	struct tcf_block *block;
+	/* statistics */
 	u64		drop_limit;
 	u64		drop_memory;
+	u64		drop_buffer;
 	u64		overflow;	/* packets that found no room in the table */
 	u64		gso_split;
 };
@@ -63,12 +69,19 @@ struct sf_place {
 struct sf_kind {
 	/*
 	 * Put a packet in its place; limits may be exceeded then. Or refuse it,
-	 * which is counted as a drop, but not by its cause.
+	 * which is counted as a drop, but not by its cause: congestion.
 	 */
 	bool (*insert)(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *to);
-	/* Take the packet that has to make room off the queue. */
+	/*
+	 * Take the packet that has to make room off the queue, count it by its cause
+	 * (sf_count_drop()) and say that in it (sf_set_drop_reason()), for when a
+	 * packet comes: drops by a change are not told by reasons.
+	 */
 	struct sk_buff *(*take_victim)(struct Qdisc *sch);
-	/* More than the kind itself allows? @gone packets had to go for that already. */
+	/*
+	 * More than the kind itself allows? @gone packets had to go for that already.
+	 * NULL: it allows whatever limits do.
+	 */
 	bool (*over)(struct Qdisc *sch, unsigned int gone);
 };
 
@@ -114,7 +127,7 @@ static __always_inline u8 sf_find(struct sf_sched *s, const struct sk_buff *skb,
 	to->hash = sf_flow_key_hash(&s->key, &s->table.secret);
 	to->flow = sf_table_get(&s->table, &s->key, to->hash, now);
 	if (unlikely(!to->flow))
-		sf_count(s->overflow, 1);
+		s->overflow++;
 	return flags;
 }
 
@@ -127,7 +140,7 @@ static __always_inline void sf_count_in(struct Qdisc *sch, struct sf_queue *queu
 	queue->qlen++;
 	queue->backlog += qdisc_pkt_len(skb);
 	s->held++;
-	sf_count(s->memory, sf_cb(skb)->truesize);
+	s->memory += sf_cb(skb)->truesize;
 	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
 }
@@ -162,7 +175,7 @@ static __always_inline void sf_uncount(struct Qdisc *sch, struct sf_queue *queue
 
 	queue->backlog -= qdisc_pkt_len(skb);
 	s->held--;
-	sf_count(s->memory, -sf_cb(skb)->truesize);
+	s->memory -= sf_cb(skb)->truesize;
 	sf_count(sch->q.qlen, -1);
 	qdisc_qstats_backlog_dec(sch, skb);
 }
@@ -207,22 +220,38 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 	return s->held > s->limit || s->memory > s->memory_limit;
 }
 
-/* Count a drop by its cause; false if it is neither of the two limits. */
-static inline bool sf_count_drop(struct sf_sched *s)
+/*
+ * For sf_kind.over: does more wait than `buffer` allows? Two packets go for one that
+ * comes, since there may be much too many if the link has become slower.
+ */
+static inline bool sf_over_buffer(struct Qdisc *sch, unsigned int gone)
+{
+	const struct sf_sched *s = qdisc_priv(sch);
+
+	return sch->qstats.backlog > s->link.room && s->held > 1 && gone < 2;
+}
+
+static __always_inline bool sf_over(struct Qdisc *sch, unsigned int gone,
+				    const struct sf_kind *kind)
+{
+	return kind->over && kind->over(sch, gone);
+}
+
+/* Count the drop that comes by its cause: one of the two limits, or else `buffer`. */
+static inline void sf_count_drop(struct sf_sched *s)
 {
 	if (s->held > s->limit)
-		sf_count(s->drop_limit, 1);
+		s->drop_limit++;
 	else if (s->memory > s->memory_limit)
-		sf_count(s->drop_memory, 1);
+		s->drop_memory++;
 	else
-		return false;
-	return true;
+		s->drop_buffer++;
 }
 
 static inline void sf_note_peak(struct sf_sched *s)
 {
-	if (s->memory > s->memory_peak)
-		WRITE_ONCE(s->memory_peak, s->memory);
+	if (unlikely(s->memory > s->memory_peak))
+		s->memory_peak = s->memory;
 }
 
 /* It would push out all others and still not fit. */
@@ -233,10 +262,11 @@ static inline bool sf_too_large(const struct sf_sched *s,
 }
 
 static noinline void sf_drop(struct sk_buff *skb, struct Qdisc *sch,
-			     struct sk_buff **to_free)
+			     struct sk_buff **to_free, u32 reason)
 {
 	qdisc_qstats_drop(sch);
-	sf_drop_overlimit(skb, to_free);
+	sf_set_drop_reason(skb, reason);
+	__qdisc_drop(skb, to_free);
 }
 
 static noinline void sf_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
@@ -244,8 +274,8 @@ static noinline void sf_drop_too_large(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct sf_sched *s = qdisc_priv(sch);
 
-	sf_count(s->drop_memory, 1);
-	sf_drop(skb, sch, to_free);
+	s->drop_memory++;
+	sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 }
 
 /*
@@ -262,7 +292,7 @@ static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
 	struct sk_buff *skb;
 	bool full;
 
-	while ((full = sf_over_limit(s)) || kind->over(sch, excess)) {
+	while ((full = sf_over_limit(s)) || sf_over(sch, excess, kind)) {
 		excess += !full;
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
@@ -271,7 +301,7 @@ static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
 			gone++;
 		else if (flow && flow - s->table.flows == s->victim)
 			s->own_lost = true;
-		sf_drop_overlimit(skb, to_free);
+		__qdisc_drop(skb, to_free);
 	}
 	return gone;
 }
@@ -321,10 +351,10 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 	u32 qlen = sch->q.qlen;
 
 	if (!segs) {
-		sf_drop(skb, sch, to_free);
+		sf_drop(skb, sch, to_free, SF_DROP_GENERIC);
 		return NET_XMIT_DROP;
 	}
-	sf_count(s->gso_split, 1);
+	s->gso_split++;
 	s->own_lost = false;
 	skb_list_walk_safe(segs, segs, next) {
 		skb_mark_not_on_list(segs);
@@ -333,7 +363,7 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 			continue;
 		}
 		if (!kind->insert(sch, segs, &to)) {
-			sf_drop(segs, sch, to_free);
+			sf_drop(segs, sch, to_free, SF_DROP_CONGESTED);
 			continue;
 		}
 		left += 1 - sf_make_room(sch, first, to.flow, to_free, kind);
@@ -362,11 +392,11 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	if (!kind->insert(sch, skb, to)) {
-		sf_drop(skb, sch, to_free);
+		sf_drop(skb, sch, to_free, SF_DROP_CONGESTED);
 		return NET_XMIT_DROP;
 	}
 	ret = NET_XMIT_SUCCESS;
-	if (unlikely(sf_over_limit(s) || kind->over(sch, 0))) {
+	if (unlikely(sf_over_limit(s) || sf_over(sch, 0, kind))) {
 		qlen = sch->q.qlen - 1;
 		backlog = sch->qstats.backlog - len;
 		s->own_lost = false;
@@ -383,7 +413,7 @@ static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
 	unsigned int dropped = 0, bytes = 0;
 	struct sk_buff *skb;
 
-	while (sf_over_limit(qdisc_priv(sch)) || kind->over(sch, 0)) {
+	while (sf_over_limit(qdisc_priv(sch)) || sf_over(sch, 0, kind)) {
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
 		dropped++;

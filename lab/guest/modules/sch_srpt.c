@@ -213,20 +213,17 @@ static struct sk_buff *srpt_take(struct Qdisc *sch, u32 i, bool last)
 static struct sk_buff *srpt_take_victim(struct Qdisc *sch)
 {
 	struct srpt_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
 
 	sf_count_drop(&q->s);
-	return srpt_take(sch, sf_cb(sf_sorted_last(&q->sorted))->flow, true);
-}
-
-static bool srpt_over(struct Qdisc *sch, unsigned int gone)
-{
-	return false;
+	skb = srpt_take(sch, sf_cb(sf_sorted_last(&q->sorted))->flow, true);
+	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
+	return skb;
 }
 
 static const struct sf_kind srpt_kind = {
 	.insert		= srpt_insert,
 	.take_victim	= srpt_take_victim,
-	.over		= srpt_over,
 };
 
 static int srpt_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
