@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.commands import bench_native
-from lab.measure.reading import DataError, format_rows
+from lab.measure.reading import DataError
+from lab.measure.tables import format_rows
 from lab.run.guests import LAB, RESULTS, Job, run_all
 from lab.run.job import modules_of_kind
 from lab.run.kinds import STEADY, VARIANTS

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.measure.reading import DataError, format_rows
+from lab.measure.reading import DataError
+from lab.measure.tables import format_rows
 from lab.run.guests import LAB, PROGRESS, RESULTS
 from lab.run.kinds import KINDS, STEADY, VARIANTS
 from vm import NATIVE, Guest, VMError, prepare, versions

@@ -9,9 +9,10 @@ import argparse
 import shutil
 
 from lab.commands.experiment import arguments, check, chosen, collect, show
-from lab.measure.reading import DataError, parse_run, table
+from lab.measure.reading import DataError, parse_run
+from lab.measure.tables import by_class
 from lab.page import readme
-from lab.page.pictures import by_size
+from lab.page.experiment_pictures import by_size
 from lab.page.stored import load
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.guests import LAB, RESULTS, run_all
@@ -41,7 +42,7 @@ def main() -> int:
     floor = runs[FLOOR]
     others = [runs[name] for name in settings["qdiscs"]]
     text = f"{what}, kernel {options.kernel}: {len(floor.status)} flows\n\n"
-    text += table(others, floor, link(settings, floor.ports[:, 0]), experiment.against)
+    text += by_class(others, floor, link(settings, floor.ports[:, 0]), experiment.against)
     by_size(others, floor, what, where / "demo")
     show(text, built, where, where / "demo.svg")
     failed = [f"{run.name} {run.failed}" for run in runs.values() if run.failed]

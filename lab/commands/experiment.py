@@ -11,11 +11,11 @@ import shutil
 from pathlib import Path
 
 from lab.measure.bounds import Verdict, verdicts
-from lab.measure.numbers import from_csv, to_csv
+from lab.measure.numbers import measure
 from lab.measure.reading import DataError
-from lab.measure.runs import measure
+from lab.measure.rows import from_csv, to_csv
 from lab.measure.tables import tables
-from lab.page import pictures
+from lab.page import experiment_pictures
 from lab.run.experiment import Experiment, find, names, read
 from lab.run.guests import LAB, Job, run_all
 from lab.run.job import modules_of_kind
@@ -110,7 +110,7 @@ def run(experiment: Experiment, kernel: str, slots: int) -> bool:
     found = list(verdicts(experiment, rows))
     text = f"{experiment.title}\n\n{tables(rows, experiment.against)}\n{told(found)}"
     picture = where / experiment.name
-    drawn = pictures.draw_experiment(rows, experiment, picture)
+    drawn = experiment_pictures.draw_experiment(rows, experiment, picture)
     show(text, built, where, picture.with_name(f"{picture.name}.svg") if drawn else None)
     return all(met for _, met in found)
 

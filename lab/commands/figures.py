@@ -18,9 +18,10 @@ from pathlib import Path
 
 from lab.commands.experiment import check
 from lab.measure.bounds import Verdict, verdicts
-from lab.measure.numbers import Rows
-from lab.measure.reading import DataError, format_rows
-from lab.measure.runs import measure
+from lab.measure.numbers import measure
+from lab.measure.reading import DataError
+from lab.measure.rows import Rows
+from lab.measure.tables import format_rows
 from lab.page import kernels, readme
 from lab.page.results import BOUNDS, Page, write
 from lab.page.stored import load_notes, store

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lab.measure.numbers import Means, Rows, means
+from lab.measure.rows import Means, Rows, means
 from lab.run.experiment import Bound, Experiment
 from lab.run.keys import Settings
 

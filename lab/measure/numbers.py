@@ -1,97 +1,304 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers of runs: by case, qdisc and seed, kept as CSVs, and their means.
+"""What a run has given, in numbers: the vocabulary of all experiments, as far as its data have it.
 
-A metric whose name has an @ is a point of a curve, what comes after it is where. Those have a CSV
-of their own, a line for each point.
+Where senders have groups, a group's metrics have its name before them. Times are in ms. What bulk
+sends and gets is its payload, but for A and X, which are what is on the wire.
 """
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-Metrics = dict[str, float]
-Rows = dict[tuple[str, str, int], Metrics]  # by case, qdisc (or floor) and seed
-Means = dict[str, dict[str, Metrics]]  # by case and qdisc, over the seeds
+from lab.measure.formulas import binned, excess, fairness, jain, loss, of_class, slowdown
+from lab.measure.over_time import SMOOTH, in_progress, largest, smooth, turns
+from lab.measure.reading import (
+    CLASSES,
+    ETHERNET,
+    HEADER,
+    PAYLOAD,
+    WIRE_BITS,
+    DataError,
+    Run,
+    Steady,
+    parse_run,
+    split_bulk,
+    split_intervals,
+    split_lengths,
+    split_samples,
+    split_steady,
+)
+from lab.measure.rows import LOSSY, SIZES, Metrics, Rows, points
+from lab.run.experiment import Experiment
+from lab.run.job import MTU, PORT, link
+from lab.run.keys import Settings, bulk_count, links_of
+from lab.run.kinds import is_sampling
+from lab.run.qdiscs import FLOOR
 
-KEYS = ("case", "qdisc", "seed")
-AT = "@"
-SIZES = ("<=8", "21-100", ">100")  # of reading.CLASSES: those that are compared
-LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some by this size
+NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
+CDF = np.linspace(0.02, 1, 50)
+MOST_WHOLE = 40  # packets: sizes up to this have a point each
+PER_DECADE = 8  # of the others' throughput
+STEP = 100  # ms, of flows in progress
+WIRE = (WIRE_BITS / 8 + ETHERNET) / PAYLOAD
+FINE = 0.05  # seconds: intervals that show who has the link
+CURVE, POINT = 3, 0.02  # seconds of it that are drawn, a point each so often
+LENGTHS = 50  # seconds of a qdisc's lengths that are drawn
+PARTS = 5  # of the time
+BANDS = ("high", "low")
 
 
-def to_csv(rows: Rows) -> str:
-    """A line for each run, without curves; what a run has not is empty."""
-    every = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
-    names = [n for n in every if not all(np.isnan(of.get(n, np.nan)) for of in rows.values())]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*KEYS, *names])
-    for key, values in rows.items():
-        cells = [values.get(name, np.nan) for name in names]
-        writer.writerow([*key, *("" if np.isnan(cell) else f"{cell:.7g}" for cell in cells)])
-    return out.getvalue()
+@dataclass(frozen=True)
+class Measured:
+    """A run; bulk's are bit/s by interval and flow."""
+
+    run: Run
+    steady: dict[str, Steady]
+    received: np.ndarray
+    sent: np.ndarray
+    seconds: float  # of an interval
+    skip: int  # intervals that do not count
+    queues: np.ndarray  # bytes by interval and flow
+    lengths: np.ndarray  # seconds, packets in the high band and in the low one
+    samples: set[tuple[int, int]] | None  # ports of the flows that it has sampled
+
+    @property
+    def sampled(self) -> np.ndarray:
+        """Of each flow."""
+        return np.array([tuple(ports) in (self.samples or ()) for ports in self.run.ports], bool)
 
 
-def from_csv(text: str) -> Rows:
-    lines = csv.reader(io.StringIO(text))
-    names = next(lines)[len(KEYS) :]
+def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
+    """What the job has written."""
+    alone = qdisc == FLOOR
+    bulk = {} if alone else settings.get("bulk", {})
+    watch = {} if alone else settings.get("watch", {})
+    steady, text = split_steady(name, text)
+    if set(steady) != (set() if alone else set(settings.get("steady", {}))):
+        raise DataError(f"{name}: not the flows that were to be measured")
+    received = sent = queues = np.empty((0, 0))
+    lengths, samples, seconds, skip = np.empty((0, 3)), None, 0.0, 0
+    if bulk:
+        received, sent, text = split_bulk(name, text)
+        seconds = bulk.get("interval", 1)
+        skip = round(bulk.get("skip", 0) / seconds)
+    if "queues" in watch:
+        queues, step, text = split_intervals(name, text, "queues")
+        queues = queues[round(bulk.get("skip", 0) / step) :]
+    if "lengths" in watch:
+        lengths, text = split_lengths(name, text)
+    if "samples" in watch and is_sampling(settings["qdiscs"][qdisc]):
+        samples, text = split_samples(name, text)
+    flows = settings.get("flows")
+    run = parse_run(name, text if flows else NO_FLOWS + text, (flows or {}).get("mtu", MTU))
+    if samples is not None and len({tuple(ports) for ports in run.ports}) < len(run.ports):
+        raise DataError(f"{name}: flows of the same ports cannot be told apart")
+    return Measured(run, steady, received, sent, seconds, skip, queues, lengths, samples)
+
+
+def reference(settings: Settings, qdisc: str) -> str | None:
+    """By whose samples the downloads under this qdisc are short or long."""
+    qdiscs, other = settings["qdiscs"], settings.get("watch", {}).get("samples")
+    if other is None or qdisc == FLOOR:
+        return None
+    chosen = qdisc if is_sampling(qdiscs[qdisc]) else other
+    return chosen if is_sampling(qdiscs.get(chosen, "none")) else None
+
+
+def mean(values: np.ndarray) -> float:
+    """Of those that there are."""
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if values.size else np.nan
+
+
+def most(values: np.ndarray) -> float:
+    values = values[~np.isnan(values)]
+    return float(values.max()) if values.size else np.nan
+
+
+def groups_of(settings: Settings) -> Iterator[tuple[str, range]]:
+    """What is before a group's metrics, and its senders' ports; "" is all of them."""
+    network = settings["network"]
+    yield "", range(PORT, PORT + max(len(links_of(network)), 1))
+    first = PORT
+    for name, count in network.get("groups", {}).items():
+        yield f"{name} ", range(first, first + count)
+        first += count
+
+
+def of_some(run: Run, inside: np.ndarray, seconds: float, sampled: np.ndarray | None) -> Metrics:
+    """Of those flows."""
+    number = in_progress(run.start[inside], run.response[inside], seconds, STEP)
+    values: Metrics = {"flows": inside.sum(), "failed": np.isnan(run.response[inside]).sum()}
+    values |= {"in progress": mean(number), "in progress, most": most(number)}
+    for size in CLASSES:
+        times = run.response[inside & of_class(run, size)]
+        values |= {f"ms {size}": mean(times), f"max ms {size}": most(times)}
+    if sampled is not None:
+        for kind, chosen in (("short", inside & ~sampled), ("long", inside & sampled)):
+            values |= {f"flows {kind}": chosen.sum(), f"ms {kind}": mean(run.response[chosen])}
+    return values
+
+
+def by_size(packets: np.ndarray, values: np.ndarray, fine: bool) -> tuple[np.ndarray, ...]:
+    """Sizes, and means and maxima of the values: of each size in packets, or eight a decade."""
+    whole = np.ceil(packets)
+    bins = whole if fine else np.floor(np.log10(whole) * PER_DECADE)
+    groups = [bins == b for b in np.unique(bins)]
+    return (
+        np.array([whole[g].mean() for g in groups]),
+        np.array([values[g].mean() for g in groups]),
+        np.array([values[g].max() for g in groups]),
+    )
+
+
+def curves_of_flows(run: Run, seconds: float) -> Metrics:
+    each = in_progress(run.start, run.response, seconds, STEP)[:: 1000 // STEP]
+    values = points("in progress", range(each.size), each)
+    size, times, _, number = binned(run)
+    values |= points("ms by size", size, times) | points("flows by size", size, number)
+    done = ~np.isnan(run.response)
+    few = done & (run.packets <= MOST_WHOLE)
+    size, times, longest = by_size(run.packets[few], run.response[few], fine=True)
+    values |= points("ms", size, times) | points("max ms", size, longest)
+    size, rates, _ = by_size(run.packets[done], run.rates[done], fine=False)
+    values |= points("kbit/s", size, rates)
+    if (run.lost > 0).any():
+        values |= points("CDF", np.quantile(run.packets[run.lost > 0], CDF), CDF)
+    return values
+
+
+def of_flows(
+    run: Run, settings: Settings, floor: Run | None, sampled: np.ndarray | None
+) -> Metrics:
+    ends = link(settings, run.ports[:, 0])
+    seconds = settings.get("duration", most(run.start) / 1000)
+    values: Metrics = {}
+    for prefix, ports in groups_of(settings):
+        inside = np.isin(run.ports[:, 0], ports) if prefix else np.ones(run.packets.size, bool)
+        some = of_some(run, inside, seconds, sampled)
+        values |= {prefix + name: value for name, value in some.items()}
+    values["kbit/s >100"] = mean(run.rates[of_class(run, ">100")])
+    values["slowdown"] = mean(slowdown(run, ends))
+    for size in ("all", *SIZES):
+        values[f"loss % {size}".removesuffix(" all")] = 100 * loss(run, size)
+    values["flows with loss"] = np.sum(run.lost > 0)
+    values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))
+    if floor and floor is not run:
+        values["excess"] = excess(run, floor, ends)
+        values["Jain"] = fairness(run, floor, "all")
+        values["Jain >100"] = fairness(run, floor, ">100")
+    return values | curves_of_flows(run, seconds)
+
+
+def of_steady(flow: str, one: Steady) -> Metrics:
+    values: Metrics = {f"{flow} packets": one.delay.size, f"{flow} loss %": 100 * one.loss}
+    for label, q in (("p50", 50), ("p99", 99), ("max", 100)):
+        values[f"{flow} {label} ms"] = one.percentile(q)
+    return values | {f"{flow} jitter ms": one.jitter}
+
+
+def of_bulk(one: Measured, each: bool) -> Metrics:
+    """Of all its flows together, and with `each` of each."""
+    received, seconds = one.received[one.skip :], one.seconds
+    rates = received.mean(axis=0)
+    values: Metrics = {"bulk Mbit/s": rates.sum() / 1e6}
+    packets = received.sum(axis=1) / (8 * PAYLOAD)  # each second
+    parts = [part.mean() for part in np.array_split(packets, PARTS) if part.size]
+    values |= {"packets/s": packets.mean(), "packets/s, least": packets.min()}
+    values |= {"packets/s, least fifth": min(parts), "packets/s, last fifth": parts[-1]}
+    values["halts"] = np.sum(packets == 0)
+    if seconds > FINE:
+        values |= points("packets/s", (np.arange(packets.size) + 0.5) * seconds, packets)
+    if rates.size > 1:
+        values["bulk Jain"] = jain(rates)
+        values["bulk Jain, short"] = np.mean([jain(row) for row in received if row.any()])
+        values |= {"bulk kbit/s": rates.mean() / 1e3, "bulk variance": rates.var() / 1e6}
+        values["bulk apart %"] = 100 * np.ptp(rates) / rates.mean()
+        values |= points("bulk kbit/s", range(1, rates.size + 1), rates / 1e3)
+    if each:
+        values |= of_each(one)
+    return values
+
+
+def of_each(one: Measured) -> Metrics:
+    """Mbit/s on the wire: A is what is sent, X what gets through."""
+    sent, received = (each[one.skip :] * WIRE / 1e6 for each in (one.sent, one.received))
+    values: Metrics = {"A": sent.mean(axis=0).sum(), "X": received.mean(axis=0).sum()}
+    values["received / sent"] = values["X"] / values["A"]
+    for i in range(sent.shape[1]):
+        values |= {f"A{i + 1}": sent[:, i].mean(), f"X{i + 1}": received[:, i].mean()}
+    if one.seconds <= FINE:
+        rates = smooth(one.sent * WIRE / 1e6, round(SMOOTH / one.seconds))[one.skip :]
+        if rates.shape[1] > 1:
+            part, turn = turns(rates, one.seconds)
+            values |= {"one has the link %": 100 * part, "turn s": turn}
+        values |= over_time("A", rates, one.seconds)
+    return values
+
+
+def over_time(name: str, values: np.ndarray, seconds: float) -> Metrics:
+    """The beginning of a curve for each flow."""
+    chosen = range(0, min(round(CURVE / seconds), len(values)), max(1, round(POINT / seconds)))
+    time = [i * seconds for i in chosen]
+    result: Metrics = {}
+    for i in range(values.shape[1]):
+        result |= points(f"{name}{i + 1}", time, values[chosen, i])
+    return result
+
+
+def of_queues(one: Measured, settings: Settings) -> Metrics:
+    """kB of each flow, steady ones after bulk's; the mean, and the beginning."""
+    seconds = settings["watch"]["queues"]
+    count = bulk_count(settings) + len(settings.get("steady", {}))
+    queues = largest(one.queues, count) / 1e3
+    values: Metrics = {f"kB{i + 1}": queues[:, i].mean() for i in range(count)}
+    return values | over_time("kB", queues, seconds)
+
+
+def of_lengths(lengths: np.ndarray, over: list[int]) -> Metrics:
+    """Packets in the bands: the most ever, how often more than so many, and the beginning."""
+    time = lengths[:, 0] - lengths[0, 0]
+    values: Metrics = {f"{band}, most": lengths[:, i].max() for i, band in enumerate(BANDS, 1)}
+    values |= {f"high, >{number} %": 100 * np.mean(lengths[:, 1] > number) for number in over}
+    for i, band in enumerate(BANDS, 1):
+        values |= points(band, time[time < LENGTHS], lengths[time < LENGTHS, i])
+    return values
+
+
+def numbers_of(
+    one: Measured, settings: Settings, floor: Run | None, sampled: np.ndarray | None
+) -> Metrics:
+    """Of a run, given that of the floor, and which of its flows were sampled."""
+    values: Metrics = {}
+    for flow, steady in one.steady.items():
+        values |= of_steady(flow, steady)
+    if one.received.size:
+        values |= of_bulk(one, "rtts" in settings["bulk"])
+    if one.queues.size:
+        values |= of_queues(one, settings)
+    if one.lengths.size:
+        values |= of_lengths(one.lengths, settings["watch"].get("over", []))
+    values["drops"] = one.run.drops
+    peaks = [q["records_peak"] for q in one.run.qdiscs if "records_peak" in q]
+    values |= {"records": peaks[0]} if peaks else {}
+    if settings.get("flows"):
+        values |= of_flows(one.run, settings, floor, sampled)
+    return values
+
+
+def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
+    """The numbers of every run; `data` is what each job has written."""
+    found = {
+        (case, qdisc, seed): measured(job.name, experiment.cases[case], qdisc, data[job.name])
+        for (case, qdisc, seed), job in experiment.runs.items()
+    }
     result: Rows = {}
-    for case, qdisc, seed, *cells in lines:
-        pairs = zip(names, cells, strict=True)
-        result[case, qdisc, int(seed)] = {name: float(cell) for name, cell in pairs if cell}
-    return result
-
-
-def curves_to_csv(rows: Rows) -> str:
-    """A line for each point of a curve."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*KEYS, "curve", "x", "y"])
-    for key, values in rows.items():
-        for name, value in values.items():
-            if AT in name and not np.isnan(value):
-                writer.writerow([*key, *name.rsplit(AT, 1), f"{value:.5g}"])
-    return out.getvalue()
-
-
-def add_curves(rows: Rows, text: str) -> None:
-    """Those of such a CSV."""
-    lines = csv.reader(io.StringIO(text))
-    next(lines)
-    for case, qdisc, seed, name, x, y in lines:
-        rows.setdefault((case, qdisc, int(seed)), {})[f"{name}{AT}{x}"] = float(y)
-
-
-def points(name: str, x: Iterable[float], y: Iterable[float]) -> Metrics:
-    """A curve as metrics."""
-    return {f"{name}{AT}{a:.6g}": float(b) for a, b in zip(x, y, strict=True)}
-
-
-def interval(values: list[float]) -> tuple[float, float]:
-    """The mean and how far the ends of its 95 % confidence interval are; NaN if of one value."""
-    from scipy.special import stdtrit
-
-    number = len(values)
-    if number < 2 or not np.isfinite(values).all():
-        return float(np.mean(values)), np.nan
-    deviation = np.std(values, ddof=1) / np.sqrt(number)
-    return float(np.mean(values)), float(stdtrit(number - 1, 0.975) * deviation)
-
-
-def seeds_of(rows: Rows) -> dict[tuple[str, str], dict[str, list[float]]]:
-    """By case and qdisc: of each metric the values of the seeds."""
-    result: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for (case, qdisc, _), values in rows.items():
-        for name, value in values.items():
-            result.setdefault((case, qdisc), {}).setdefault(name, []).append(value)
-    return result
-
-
-def means(rows: Rows) -> Means:
-    result: Means = {}
-    for (case, qdisc), values in seeds_of(rows).items():
-        mean = {name: float(np.mean(each)) for name, each in values.items()}
-        result.setdefault(case, {})[qdisc] = mean
+    for (case, qdisc, seed), one in found.items():
+        settings, floor = experiment.cases[case], found.get((case, FLOOR, seed))
+        other = reference(settings, qdisc)
+        sampled = found[case, other, seed].sampled if other else None
+        if sampled is not None and sampled.size != one.run.packets.size:
+            raise DataError(f"{case}, {qdisc} and {other} have not had the same flows")
+        result[case, qdisc, seed] = numbers_of(one, settings, floor and floor.run, sampled)
     return result

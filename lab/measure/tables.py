@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.measure.numbers import LOSSY, SIZES, Rows, interval, means, seeds_of
-from lab.measure.reading import format_rows
+from lab.measure.formulas import excess, select, slowdown
+from lab.measure.reading import Link, Run
+from lab.measure.rows import LOSSY, SIZES, Rows, interval, means, seeds_of
 from lab.run.qdiscs import FLOOR, ORACLE, OURS, PEERS
 
 Columns = list[tuple[str, str, int]]  # head, metric, digits
@@ -70,6 +71,7 @@ GROUPS = [
 BANDS = [("high, most", "high, most", 0), ("low, most", "low, most", 0)]
 # Where bulk's flows have round trips of their own: Mbit/s on the wire, kB of the queue
 EACH = re.compile(r"[AX]\d*|kB\d+|received / sent|one has the link %|turn s")
+SHOWN = ("all", "<=8", "<=20", "21-100", ">100")  # of the demo
 
 
 def table(rows: Rows, prefixes: list[str], columns: list[tuple[str, str, int]]) -> Iterator:
@@ -213,3 +215,43 @@ def winners(rows: Rows) -> list[list[str]]:
         first = "all" if len(names) == len(everybody) > 1 else ", ".join(names)
         result.append([case, metric, first, shown, ", ".join(worse) or "-"])
     return result
+
+
+def format_rows(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([row[0].ljust(widths[0]), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def by_class(runs: list[Run], floor: Run, link: Link, against: str = "cake") -> str:
+    """Response times by size class, then slowdown, excess, and losses; the floor comes last."""
+    times = [["response, ms"], [""]]
+    for label in SHOWN:
+        times[0] += [label, ""]
+        times[1] += ["mean", "p99"]
+    rest = [["", "slowdown", "excess", f"/ {against}", "drops", "failed", "max <=8"]]
+    reference = next((excess(r, floor, link) for r in runs if r.name == against), 0.0)
+    for run in [*runs, floor]:
+        cells = []
+        for label in SHOWN:
+            chosen = select(run, label)
+            values = (chosen.mean(), np.percentile(chosen, 99)) if chosen.size else ()
+            cells += [f"{v:.1f}" for v in values] or ["-", "-"]
+        times.append([run.name, *cells])
+        more = excess(run, floor, link)
+        small = select(run, "<=8")
+        rest.append(
+            [
+                run.name,
+                f"{np.nanmean(slowdown(run, link)):.3f}",
+                "-" if run is floor else f"{more:.3f}",
+                "-" if run is floor or not reference else f"{more / reference:.3f}",
+                str(run.drops),
+                str(run.failed),
+                f"{small.max():.1f}" if small.size else "-",
+            ]
+        )
+    return format_rows(times) + "\n" + format_rows(rest)

@@ -4,6 +4,6 @@
 results.py makes docs/results.md, with advice.py (which one should I use) and costs.py (what a
 packet costs); kernels.py docs/kernels.md; readme.py the numbers in README.md; __main__.py tells
 whether all are up to date.
-panels.py draws the figures of the papers, pictures.py experiments, in what looks.py gives a qdisc,
-as the SVG of svg.py. stored.py reads and writes the CSVs.
+paper_pictures.py draws the figures of the papers, experiment_pictures.py experiments, in what
+looks.py gives a qdisc, as the SVG of svg.py. stored.py reads and writes the CSVs.
 """

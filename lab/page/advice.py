@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.measure.numbers import Rows, means
+from lab.measure.rows import Rows, means
 from lab.measure.tables import LESS, winners
 from lab.page.costs import REFERENCE, costs
 from lab.page.markdown import digits, markdown, part

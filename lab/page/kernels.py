@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.measure.numbers import Rows, from_csv, interval
+from lab.measure.rows import Rows, from_csv, interval
 from lab.page.markdown import markdown
 from lab.page.stored import load_notes
 from lab.run.qdiscs import OURS

@@ -8,8 +8,9 @@ import textwrap
 from pathlib import Path
 
 from lab.commands.bench import MEMORY_CSV
-from lab.measure.numbers import interval
-from lab.measure.reading import DataError, format_rows
+from lab.measure.reading import DataError
+from lab.measure.rows import interval
+from lab.measure.tables import format_rows
 from lab.page.costs import MEASURED, read_costs
 from lab.papers.vocabulary import At, Results, ratio
 from lab.run.guests import LAB

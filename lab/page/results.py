@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.measure.numbers import interval
+from lab.measure.rows import interval
 from lab.measure.tables import tables
 from lab.page import kernels
 from lab.page.advice import choose
+from lab.page.experiment_pictures import draw_experiment
 from lab.page.markdown import digits, markdown
-from lab.page.panels import picture
-from lab.page.pictures import draw_experiment
+from lab.page.paper_pictures import picture
 from lab.page.stored import load, load_notes
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import THEORY, Item, Results, Row, value_of

@@ -4,8 +4,8 @@
 import tomllib
 from pathlib import Path
 
-from lab.measure.numbers import AT, Rows, add_curves, curves_to_csv, from_csv, to_csv
 from lab.measure.reading import DataError
+from lab.measure.rows import AT, Rows, add_curves, curves_to_csv, from_csv, to_csv
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Results, taken_of
 

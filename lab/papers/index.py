@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The papers in the order of the page, and all that their rooms say."""
 
-from lab.measure.numbers import Rows
+from lab.measure.rows import Rows
 from lab.papers import excess, las, run2c, sift, sqf
 from lab.papers.vocabulary import Item
 

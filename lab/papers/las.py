@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lab.measure.numbers import LOSSY, points
 from lab.measure.reading import WIRE_BITS
+from lab.measure.rows import LOSSY, points
 from lab.models import mg1
 from lab.models.sizes import parse
 from lab.papers.vocabulary import (

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from lab.measure.numbers import points
 from lab.measure.reading import PAYLOAD, WIRE_BITS
+from lab.measure.rows import points
 from lab.models import mg1
 from lab.models.sizes import Sizes, parse
 from lab.papers.vocabulary import (

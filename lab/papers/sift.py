@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lab.measure.numbers import Metrics, points
+from lab.measure.rows import Metrics, points
 from lab.models import sift as model
 from lab.papers.vocabulary import (
     CALCULATED,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.measure.numbers import Metrics, points
 from lab.measure.over_time import SMOOTH, smooth, turns
+from lab.measure.rows import Metrics, points
 from lab.models import fluid
 from lab.papers.vocabulary import (
     CALCULATED,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.measure.numbers import AT, Metrics, Rows
+from lab.measure.rows import AT, Metrics, Rows
 
 Results = dict[str, Rows]  # by experiment; "theory" is one
 THEORY = "theory"

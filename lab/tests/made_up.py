@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lab.measure.bounds import verdicts
-from lab.measure.numbers import Metrics, Rows
+from lab.measure.numbers import measure
 from lab.measure.reading import HEADER, HEADERS
-from lab.measure.runs import measure
+from lab.measure.rows import Metrics, Rows
 from lab.run.experiment import EXPERIMENTS, Experiment, read
 from lab.run.guests import Job
 from lab.run.keys import Settings, bulk_count, links_of

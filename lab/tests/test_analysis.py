@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.measure import formulas, tables
 from lab.measure import reading as analysis
-from lab.page.pictures import by_size
+from lab.page.experiment_pictures import by_size
 
 LINK = analysis.Link(rate=1e7, rtt=6)
 STATS = json.dumps([{"handle": "1:", "drops": 9}, {"handle": "10:", "drops": 3}])
@@ -67,26 +68,26 @@ def test_no_statistics_of_the_leaf() -> None:
 def test_slowdown_and_excess() -> None:
     run = analysis.parse_run("x", text(FLOWS))
     floor = analysis.parse_run("floor", text(FLOOR))
-    assert analysis.slowdown(run, LINK)[:2].tolist() == pytest.approx([2, 3])
-    assert analysis.slowdown(floor, LINK).tolist() == pytest.approx([1, 1, 1])
+    assert formulas.slowdown(run, LINK)[:2].tolist() == pytest.approx([2, 3])
+    assert formulas.slowdown(floor, LINK).tolist() == pytest.approx([1, 1, 1])
     # the failed flow counts in neither
-    assert analysis.excess(run, floor, LINK) == pytest.approx(1.5)
+    assert formulas.excess(run, floor, LINK) == pytest.approx(1.5)
     other = analysis.parse_run("other", text([(6, 12, "ok"), *FLOOR[1:]]))
     with pytest.raises(analysis.DataError, match="same flows"):
-        analysis.excess(run, other, LINK)
+        formulas.excess(run, other, LINK)
 
 
 def test_loss() -> None:
     """Flows of 5, 50 and 500 packets have sent 4 more, and the i-th has lost i."""
     run = analysis.parse_run("x", text(FLOWS))
     assert (run.sent.tolist(), run.lost.tolist()) == ([9, 54, 504], [0, 1, 2])
-    assert [analysis.loss(run, label) for label in ("all", "<=8", "21-100", ">100")] == [
+    assert [formulas.loss(run, label) for label in ("all", "<=8", "21-100", ">100")] == [
         3 / 567,
         0,
         1 / 54,
         2 / 504,
     ]
-    assert np.isnan(analysis.loss(analysis.parse_run("x", text(FLOWS[:1])), ">100"))
+    assert np.isnan(formulas.loss(analysis.parse_run("x", text(FLOWS[:1])), ">100"))
 
 
 def test_fairness() -> None:
@@ -94,9 +95,9 @@ def test_fairness() -> None:
     run = analysis.parse_run("x", text(FLOWS))
     floor = analysis.parse_run("floor", text(FLOOR))
     # 1/2 and 1/3 of the throughput alone; the failed flow does not count
-    assert analysis.fairness(run, floor, "all") == pytest.approx((5 / 6) ** 2 / (2 * 13 / 36))
-    assert analysis.fairness(run, floor, "21-100") == pytest.approx(1)
-    assert np.isnan(analysis.fairness(run, floor, ">100"))
+    assert formulas.fairness(run, floor, "all") == pytest.approx((5 / 6) ** 2 / (2 * 13 / 36))
+    assert formulas.fairness(run, floor, "21-100") == pytest.approx(1)
+    assert np.isnan(formulas.fairness(run, floor, ">100"))
 
 
 @pytest.mark.parametrize(
@@ -111,14 +112,14 @@ def test_fairness() -> None:
 )
 def test_classes(label: str, sizes: list[int]) -> None:
     flows = [(size, size, "ok") for size in (1, 8, 9, 20, 21, 100, 101)]
-    assert analysis.select(analysis.parse_run("x", text(flows)), label).tolist() == sizes
+    assert formulas.select(analysis.parse_run("x", text(flows)), label).tolist() == sizes
 
 
 def test_table() -> None:
     run = analysis.parse_run("x", text(FLOWS))
     cake = analysis.parse_run("cake", text([(5, 60, "ok"), (50, 66, "ok"), (500, 606, "ok")]))
     floor = analysis.parse_run("floor", text(FLOOR))
-    shown = analysis.table([run, cake], floor, LINK)
+    shown = tables.by_class([run, cake], floor, LINK)
     rows = [line.split() for line in shown.splitlines()]
     # mean of 24 and 198; no flow over 100 packets has ended
     assert rows[2][:3] == ["x", "111.0", "196.3"] and rows[2][-2:] == ["-", "-"]
@@ -131,7 +132,7 @@ def test_table() -> None:
 def test_binned() -> None:
     flows = [(1.2, 10, "ok")] * 25 + [(2, 20, "ok")] * 25 + [(0.1, 9, "ok")] * 8
     run = analysis.parse_run("x", text([*flows, *[(300, 99, "ok")] * 7, (2, 0, "reset")]))
-    size, mean, p99, number = analysis.binned(run)
+    size, mean, p99, number = formulas.binned(run)
     assert (size.tolist(), mean.tolist(), number.tolist()) == ([1, 2], [9, 15], [8, 50])
     assert np.isnan(p99[0]) and p99[1] == 20
 

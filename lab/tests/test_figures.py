@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from lab.commands import figures
-from lab.measure import numbers as metrics
+from lab.measure import rows as metrics
 from lab.measure.bounds import Verdict
-from lab.measure.numbers import Rows, points
+from lab.measure.numbers import measure
 from lab.measure.reading import DataError
-from lab.measure.runs import measure
+from lab.measure.rows import Rows, points
 from lab.page import advice as choose
-from lab.page import costs, pictures, stored
+from lab.page import costs, experiment_pictures, stored
 from lab.page import results as page
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ratio, taken_of
@@ -589,14 +589,14 @@ def test_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["old-flows", "run2c-curve"])
 def test_pictures_of_comparisons(name: str, tmp_path: Path) -> None:
     one, rows = ours(name), rows_of(name)
-    assert pictures.draw_experiment(rows, one, tmp_path / name, png=False)
+    assert experiment_pictures.draw_experiment(rows, one, tmp_path / name, png=False)
     (path,) = tmp_path.iterdir()
     assert path.name == f"{name}.svg"
     # By its options, or else side by side
     assert (">excess / cake's</text>" in path.read_text()) == (name == "run2c-curve")
-    assert not pictures.by_option(
+    assert not experiment_pictures.by_option(
         rows, one.only(None, ["order"] if "order" in one.cases else None), path
     )
     nothing = {key: {"bulk Mbit/s": 9.0} for key in rows}
     if name == "old-flows":
-        assert not pictures.draw_experiment(nothing, one, tmp_path / "none", png=False)
+        assert not experiment_pictures.draw_experiment(nothing, one, tmp_path / "none", png=False)

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.measure import over_time, runs
+from lab.measure import numbers, over_time
 from lab.measure.bounds import verdicts
-from lab.measure.numbers import Rows
+from lab.measure.rows import Rows
 from lab.run.experiment import find, read
 from lab.tests.made_up import PAYLOAD, Flow, flows, given, stats
 
@@ -34,13 +34,13 @@ def test_flows_in_progress() -> None:
 
 def test_sizes_of_figures() -> None:
     sizes, values = np.array([0.5, 1, 1.2, 20, 39.5]), np.arange(5.0)
-    size, mean, most = runs.by_size(sizes, values, fine=True)
+    size, mean, most = numbers.by_size(sizes, values, fine=True)
     assert (size.tolist(), mean.tolist(), most.tolist()) == (
         [1, 2, 20, 40],
         [0.5, 2, 3, 4],
         [1, 2, 3, 4],
     )
-    size, mean, _ = runs.by_size(np.array([100, 110.0, 200]), values[:3], fine=False)
+    size, mean, _ = numbers.by_size(np.array([100, 110.0, 200]), values[:3], fine=False)
     assert (size.tolist(), mean.tolist()) == ([105, 200], [0.5, 2])
 
 

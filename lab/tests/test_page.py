@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.measure.numbers import Rows
 from lab.measure.reading import DataError
+from lab.measure.rows import Rows
 from lab.page import __main__ as page
 from lab.page import kernels, readme, results, stored, svg
 

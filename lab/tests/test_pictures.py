@@ -10,8 +10,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from lab.measure.numbers import Rows, from_csv, to_csv
-from lab.page import pictures, svg
+from lab.measure.rows import Rows, from_csv, to_csv
+from lab.page import experiment_pictures, svg
 from lab.page.looks import FREE, LOOKS, SAME, look
 from lab.run.experiment import EXPERIMENTS, read
 from lab.run.kinds import KINDS
@@ -39,13 +39,13 @@ def rows(cases: list[str], *flows: str, downloads: bool = True) -> Rows:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The axes of all that is drawn and is to be seen."""
     kept: list[Any] = []
-    save = pictures.save
+    save = experiment_pictures.save
 
     def keep(figure: Any, base: Path, png: bool) -> None:
         kept.extend(axis for axis in figure.axes if axis.get_visible())
         save(figure, base, png)
 
-    monkeypatch.setattr(pictures, "save", keep)
+    monkeypatch.setattr(experiment_pictures, "save", keep)
     return kept
 
 
@@ -64,12 +64,14 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ],
 )
 def test_what_is_varied(cases: list[str], expected: tuple | None) -> None:
-    found = pictures.varied(cases)
+    found = experiment_pictures.varied(cases)
     assert found == (expected and (expected[0], pytest.approx(expected[1])))
 
 
 def test_lines(drawn: list[Any], tmp_path: Path) -> None:
-    assert pictures.draw(rows(["rtt-6", "rtt-20", "rtt-100"]), "title", tmp_path / "x-0.5")
+    assert experiment_pictures.draw(
+        rows(["rtt-6", "rtt-20", "rtt-100"]), "title", tmp_path / "x-0.5"
+    )
     assert (tmp_path / "x-0.5.png").stat().st_size > 5000
     excess, short = drawn
     assert short.get_xscale() == short.get_yscale() == "log"
@@ -112,7 +114,7 @@ def test_all_that_is_run_has_a_look() -> None:
 def test_bars(drawn: list[Any], tmp_path: Path) -> None:
     some = rows(["ecn-true", "congestion-bbr"])
     some["more", "las", 1] = {"ms <=8": 7}  # a qdisc and a metric that others do not have
-    assert pictures.draw(some, "title", tmp_path / "x")
+    assert experiment_pictures.draw(some, "title", tmp_path / "x")
     short = drawn[1]
     shown = [text.get_text() for text in short.get_xticklabels()]
     assert shown == ["ecn\ntrue", "congestion\nbbr", "more"]
@@ -128,7 +130,7 @@ def test_what_bars_are_as_long_as(
 ) -> None:
     some = rows(["ecn-true", "congestion-bbr"])
     some["more", "las", 1] = {"ms <=8": most}
-    assert pictures.draw(some, "title", tmp_path / "x")
+    assert experiment_pictures.draw(some, "title", tmp_path / "x")
     assert drawn[1].get_yscale() == scale
     assert scale == "log" or drawn[1].get_ylim()[0] == 0
 
@@ -136,7 +138,7 @@ def test_what_bars_are_as_long_as(
 def test_delays(drawn: list[Any], tmp_path: Path) -> None:
     some = rows(["load-0.5", "load-0.9"], "call", "tv")
     some["load-0.9", "las", 1]["call max ms"] = np.inf  # nothing arrived
-    assert pictures.draw(some, "title", tmp_path / "x")
+    assert experiment_pictures.draw(some, "title", tmp_path / "x")
     assert [axis.get_title().split(":")[0] for axis in drawn[2:]] == [
         "load-0.5, call",
         "load-0.5, tv",
@@ -154,7 +156,7 @@ def test_delays(drawn: list[Any], tmp_path: Path) -> None:
 def test_one_seed(cases: list[str], drawn: list[Any], tmp_path: Path) -> None:
     """It has no error, and no bar of it."""
     some = {key: values for key, values in rows(cases, "call").items() if key[2] == 1}
-    assert pictures.draw(some, "title", tmp_path / "x")
+    assert experiment_pictures.draw(some, "title", tmp_path / "x")
     errors = [lines for axis in drawn for each in axis.containers for lines in errors_of(each)]
     assert errors and all(np.ptp(line[:, 1]) == 0 for line in errors)
 
@@ -172,26 +174,30 @@ def test_the_same_data_the_same_bytes(tmp_path: Path) -> None:
     for values in some.values():
         values |= dict.fromkeys(values, 0.0)
     for name in "ab":
-        assert pictures.draw(some, "title", tmp_path / name)
+        assert experiment_pictures.draw(some, "title", tmp_path / name)
     for suffix in (".svg", ".png"):
         first = (tmp_path / f"a{suffix}").read_bytes()
         assert len(first) > 5000 and first == (tmp_path / f"b{suffix}").read_bytes()
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
-    assert not pictures.draw({("base", "las", 1): {"bulk Mbit/s": 9.0}}, "title", tmp_path / "x")
-    assert not pictures.draw({}, "title", tmp_path / "x") and not list(tmp_path.iterdir())
+    assert not experiment_pictures.draw(
+        {("base", "las", 1): {"bulk Mbit/s": 9.0}}, "title", tmp_path / "x"
+    )
+    assert not experiment_pictures.draw({}, "title", tmp_path / "x") and not list(
+        tmp_path.iterdir()
+    )
 
 
 def test_text_is_text_of_no_font(tmp_path: Path) -> None:
-    assert pictures.draw(rows(["base"], "call"), "A title", tmp_path / "x", False)
+    assert experiment_pictures.draw(rows(["base"], "call"), "A title", tmp_path / "x", False)
     text = (tmp_path / "x.svg").read_text()
     assert ">A title</text>" in text and ">las</text>" in text
     assert set(re.findall(r"font: [\d.]+px ([^;}]*)", text)) == {"sans-serif"}
 
 
 def test_what_is_not_seen_is_not_there(tmp_path: Path) -> None:
-    assert pictures.draw(rows(["load-0.5", "load-0.9"]), "title", tmp_path / "x", False)
+    assert experiment_pictures.draw(rows(["load-0.5", "load-0.9"]), "title", tmp_path / "x", False)
     text = (tmp_path / "x.svg").read_text()
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"

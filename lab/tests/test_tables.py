@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.measure import numbers, tables
-from lab.measure.numbers import Rows
+from lab.measure import rows as numbers
+from lab.measure import tables
+from lab.measure.numbers import measure
 from lab.measure.reading import DataError
-from lab.measure.runs import measure
+from lab.measure.rows import Rows
 from lab.run.experiment import Experiment, read
 from lab.tests.made_up import MINE, Flow, bulk, cbr, flows, stats
 

@@ -3,7 +3,7 @@
 
 from types import ModuleType
 
-from lab.measure.numbers import Rows
+from lab.measure.rows import Rows
 from lab.papers.vocabulary import THEORY, taken_of
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lab.measure.numbers import Rows, interval, means, seeds_of
-from lab.measure.reading import Run, binned
+from lab.measure.formulas import binned
+from lab.measure.reading import Run
+from lab.measure.rows import Rows, interval, means, seeds_of
 from lab.page.looks import look, pale
 from lab.page.svg import new_figure, save
 from lab.run.experiment import Experiment
