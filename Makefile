@@ -18,6 +18,7 @@
 #                          which takes three minutes, and if that goes well on 6.1,
 #                          6.12, 7.2 and the debug one, unless told which; or some,
 #                          named as pytest wants it
+# make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
@@ -59,9 +60,6 @@ testtools:
 	$(MAKE) -C lab/guest
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o vm/lockstep.so \
 		vm/lockstep.c -ldl
-	$(CC) -O2 -Wall -Wextra -Werror $(shell pkg-config --cflags libnl-3.0) \
-		-o selftests/kinds/netlink_attrs selftests/kinds/netlink_attrs.c \
-		$(shell pkg-config --libs libnl-3.0)
 
 install: all
 	install -d "$(MODDIR)"
@@ -87,7 +85,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab/guest clean
-	rm -rf build vm/lockstep.so selftests/kinds/netlink_attrs
+	rm -rf build vm/lockstep.so
 
 setup:
 	@vm/host-setup
@@ -116,6 +114,9 @@ bench-check: setup
 test: setup
 	$(PYTHON) -m vm test $(tested) $(if $(TESTS),--tests='$(TESTS)')
 
+tdc:
+	$(PYTHON) -m selftests.tdc --to build/tdc
+
 check: setup
 	selftests/check $(filter-out debug native,$(each))
 
@@ -123,4 +124,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment figures bench bench-check test check shell
+	demo experiment figures bench bench-check test tdc check shell

@@ -3,12 +3,11 @@
 
 The kinds are the folders sch_KIND, in each of which tests/ has its own tests, tests/pair.py the
 gate with the kind's model beside it, and tests/options.py its options. A test outside of them that
-wants a `kind` is run with each.
+wants a `kind` is run with each, and one that wants an `option`, too, with each of each.
 """
 
 import importlib
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,11 +16,9 @@ from typing import Any
 import pytest
 
 from .lib.gate import Device, Gate
+from .lib.options import KINDS, TOP, of
+from .lib.refusals import Spare, spare_devices
 from .report import WHY
-
-TOP = Path(__file__).resolve().parents[1]
-KINDS = sorted(path.name.removeprefix("sch_") for path in TOP.glob("sch_*"))
-
 
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 
@@ -37,7 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "faults: the kernel has to let allocations fail",
         "kprobes: the kernel has to have them",
         "kmemleak: the kernel has to look for leaks",
-        "tdc: the kernel's own driver of tests for tc, on one kernel",
+        "has: only kinds with this option",
+        "tdc: the kernel's own tests of tc, which are run on one kernel",
         "last: after all others, in each part",
     ):
         config.addinivalue_line("markers", mark)
@@ -56,10 +54,11 @@ def _cannot(item: pytest.Item) -> str:
         return "only our own kernels let allocations fail"
     if item.get_closest_marker("kprobes") and release.endswith("-native"):
         return "user-mode Linux has no kprobes"
-    if item.get_closest_marker("tdc") and not re.match(r"7\.2\.\d+(?!.*-(debug|native)$)", release):
-        return "tdc asks for nothing that the others do not, so that 7.2 is enough"
     if item.get_closest_marker("kmemleak") and not release.endswith("-debug"):
         return "only the debug kernel has kmemleak"
+    if item.get_closest_marker("tdc"):
+        if not release.startswith("7.2") or release.endswith(("-native", "-debug")):
+            return "tdc asks for nothing that the others do not, and runs on one kernel"
     return ""
 
 
@@ -102,7 +101,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = metafunc.definition.iter_markers("parametrize")
     if "kind" in metafunc.fixturenames and not any("kind" in mark.args[0] for mark in marks):
         if not _kind_of(metafunc.definition.path) and not hasattr(metafunc.module, "TESTED"):
-            metafunc.parametrize("kind", KINDS)
+            has = metafunc.definition.get_closest_marker("has")
+            kinds = [kind for kind in KINDS if not has or has.args[0] in of(kind)]
+            if "option" in metafunc.fixturenames:
+                pairs = [(kind, option) for kind in kinds for option in of(kind).options]
+                names = [f"{kind}-{option.name}" for kind, option in pairs]
+                metafunc.parametrize(("kind", "option"), pairs, ids=names)
+            else:
+                metafunc.parametrize("kind", kinds)
 
 
 @pytest.fixture
@@ -130,6 +136,13 @@ def device(kind: str) -> Iterator[Device]:
     made = Device(kind)
     yield made
     made.close()
+
+
+@pytest.fixture
+def spare(kind: str) -> Iterator[Spare]:
+    """Two devices, for requests that are to be refused"""
+    with spare_devices(kind) as made:
+        yield made
 
 
 @pytest.fixture

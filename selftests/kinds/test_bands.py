@@ -6,17 +6,23 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.gate import Gate, flow
+from selftests.lib.options import of
 
-KINDS = {"run2c": "", "sift": "probability 0"}  # and that leave all to the classes
 HIGH, LOW = 0x100001, 0x100002
 A = flow(0)
 
-pytestmark = pytest.mark.parametrize("kind", KINDS)
+pytestmark = pytest.mark.has("guarantee")
 
 
-def test_guarantee(gate: Callable[..., Gate], kind: str) -> None:
+@pytest.fixture
+def words(kind: str) -> str:
+    """What leaves all to the classes"""
+    return of(kind).text(of(kind).by_class)
+
+
+def test_guarantee(gate: Callable[..., Gate], words: str) -> None:
     """The low band's share in bytes is what was asked for, whatever the sizes."""
-    d0 = gate(f"{KINDS[kind]} limit 3000")
+    d0 = gate(f"{words} limit 3000")
     for share in (10, 35, 80):
         d0.change(f"guarantee {share}")
         for ident in range(800):
@@ -29,9 +35,9 @@ def test_guarantee(gate: Callable[..., Gate], kind: str) -> None:
 
 
 @pytest.mark.parametrize("share", [10, 50, 90])
-def test_guarantee_in_a_full_buffer(gate: Callable[..., Gate], kind: str, share: int) -> None:
+def test_guarantee_in_a_full_buffer(gate: Callable[..., Gate], words: str, share: int) -> None:
     """Of the high band comes twice what leaves, and as much of the low one."""
-    d0 = gate(f"{KINDS[kind]} limit 40 guarantee {share}")
+    d0 = gate(f"{words} limit 40 guarantee {share}")
     out = []
     for ident in range(500):
         d0.send(A.frame(1000, ident), LOW)
@@ -44,10 +50,10 @@ def test_guarantee_in_a_full_buffer(gate: Callable[..., Gate], kind: str, share:
 
 @pytest.mark.parametrize(("share", "length", "limit"), [(2, 1000, 40), (10, 60, 60)])
 def test_guarantee_of_a_packet_at_a_time(
-    gate: Callable[..., Gate], kind: str, share: int, length: int, limit: int
+    gate: Callable[..., Gate], words: str, share: int, length: int, limit: int
 ) -> None:
     """The share of a full buffer is less than a packet of the low band: one waits all the same."""
-    d0 = gate(f"{KINDS[kind]} limit {limit} guarantee {share}")
+    d0 = gate(f"{words} limit {limit} guarantee {share}")
     out = []
     for ident in range(1000):
         d0.send(A.frame(1500, ident), LOW)
@@ -59,9 +65,9 @@ def test_guarantee_of_a_packet_at_a_time(
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_bytes_that_wrap_around(gate: Callable[..., Gate], kind: str, used: bool) -> None:
+def test_bytes_that_wrap_around(gate: Callable[..., Gate], words: str, used: bool) -> None:
     """The low band is not empty, though its backlog in 32 bits is 0."""
-    d0 = gate(KINDS[kind], stab=f"stab overhead {(1 << 30) - 1000}")
+    d0 = gate(words, stab=f"stab overhead {(1 << 30) - 1000}")
     if used:
         d0.send(A.frame(1000, 9), HIGH)
         assert d0.order() == [9]
@@ -74,17 +80,17 @@ def test_bytes_that_wrap_around(gate: Callable[..., Gate], kind: str, used: bool
     assert d0.order() == [*range(count - 1)]
 
 
-def test_no_guarantee(gate: Callable[..., Gate], kind: str) -> None:
-    d0 = gate(KINDS[kind])
+def test_no_guarantee(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(words)
     for ident in range(100):
         d0.send(A.frame(1500, ident), LOW)
         d0.send(A.frame(500, 100 + ident), HIGH)
     assert d0.order() == [*range(100, 200), *range(100)]
 
 
-def test_guarantee_costs_nothing_when_alone(gate: Callable[..., Gate], kind: str) -> None:
+def test_guarantee_costs_nothing_when_alone(gate: Callable[..., Gate], words: str) -> None:
     """What the low band had while the high one was empty is not taken from its share."""
-    d0 = gate(f"{KINDS[kind]} guarantee 50")
+    d0 = gate(f"{words} guarantee 50")
     for ident in range(10):
         d0.send(A.frame(1000, ident), LOW)
     assert d0.order(6) == list(range(6))

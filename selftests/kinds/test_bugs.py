@@ -10,11 +10,11 @@ Drops in enqueue, after which the parent's class is put to sleep twice or with p
     and the gate of all tests is such a parent
 netem duplicates, and enqueue is entered again (CVE-2025-37890): test_duplicates; test_parents.py
 Values that are tiny or overflow (CVE-2024-57996, CVE-2025-37752, -38193): test_extreme_values;
-    test_limits.py, netlink_attrs.c
+    test_limits.py, test_netlink.py
 Timers and workers (CVE-2025-38083, -38107, -38108): ours have neither; churn.sh
 Graft below another parent, to what is no class, classid root (CVE-2025-21700, -21971, -38457):
     test_graft_elsewhere, test_no_class_to_graft; test_classes.py
-Errors of init and change free what is in use (CVE-2026-22976, -22999): netlink_attrs.c
+Errors of init and change free what is in use (CVE-2026-22976, -22999): test_netlink.py
 Lengths run past an array (CVE-2023-3611, -31436): test_size_table_makes_giants; test_gso.py
 """
 
@@ -26,6 +26,7 @@ import pytest
 
 from selftests.lib.command import refused, run
 from selftests.lib.gate import Device, Flow, Gate, flow, identity, show_at
+from selftests.lib.options import of
 
 # One full packet passes at once, none for two minutes; tbf has peeked at the next.
 SLOW = "rate 100bit burst 1600 limit 1mb"
@@ -162,39 +163,9 @@ def test_duplicates(device: Device, kind: str, root: str) -> None:
     assert len(drained(device, ["3:1", "2:2"])) > 5
 
 
-EXTREMES = {
-    "las": [
-        "limit 1 memory_limit 4096b flows 8 idle 1ms fair 16384b forgive 0 forgive_share 0%"
-        " buffer 10ms log 0.25",
-        "limit 1000000 memory_limit 2147483647b idle 86400s fair 2147483647b"
-        " forgive 2147483647bps forgive_share 100% buffer 60s log 4",
-    ],
-    "run2c": [
-        "limit 1 memory_limit 4096b flows 8 idle 1ms threshold 1024b span 4096b guarantee 99"
-        " other low buffer 10ms",
-        "limit 1000000 memory_limit 2147483647b idle 86400s threshold 1073741824b"
-        " span 2147483648b order buffer 60s",
-        "no_learn threshold 1024b span 2147483648b order other low buffer 0",
-    ],
-    "sift": [
-        "limit 1 memory_limit 4096b flows 8 idle 1ms probability 1 high 1 low 1 red both red_min 1"
-        " red_max 2 red_weight 1 red_bandwidth 8kbit slow 1kbps guarantee 99 buffer 10ms",
-        "limit 1000000 memory_limit 2147483647b idle 86400s every 1000000 high 1000000 low 1000000"
-        " red both red_min 16383 red_max 16384 red_weight 16 red_bandwidth 34gbit slow 8gbit bytes"
-        " buffer 60s",
-        "probability 0.000000001 bytes samples 65535 guarantee 99 slow 0",
-    ],
-    "sqf": [
-        "limit 1 memory_limit 4096b flows 8 idle 1ms policy fq quantum 256b drop head",
-        "limit 1000000 memory_limit 2147483647b idle 86400s policy fq quantum 1048576b",
-        "limit 1000000 memory_limit 2147483647b idle 86400s policy lqf",
-    ],
-}
-
-
 def test_extreme_values(device: Device, kind: str) -> None:
-    for options in EXTREMES[kind]:
-        tbf_above(kind, options)
+    for extreme in of(kind).extremes:
+        tbf_above(kind, of(kind).text(extreme))
         send = Sender(device)
         for number in range(200):
             each = flow(number % 30, seq=number << 24)

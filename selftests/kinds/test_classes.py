@@ -7,14 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.command import refused
-from selftests.lib.gate import RECORDS, Gate, classes, tcp_flow
+from selftests.lib.gate import Gate, classes, tcp_flow
+from selftests.lib.options import of
 
 A, B = tcp_flow(2), tcp_flow(5)
 
 
 @pytest.fixture
 def gate(gate: Callable[..., Gate], kind: str) -> Callable[..., Gate]:
-    return lambda options: gate(f"{options} {RECORDS.get(kind, '')}")
+    return lambda options: gate(f"{options} {of(kind).text(of(kind).records)}")
 
 
 def test_queues_are_listed(gate: Callable[..., Gate]) -> None:

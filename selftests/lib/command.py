@@ -6,6 +6,7 @@ import selectors
 import subprocess
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 
 # What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not.
 _PROMPT = re.compile(
@@ -86,7 +87,7 @@ def _batch(parent: str, *words: str) -> Batch:
 def do(command: str) -> Done:
     program, *words = command.split()
     if prompt := _PROMPT.fullmatch(command):
-        options = [word for word in words if word.startswith("-")]
+        options = list(takewhile(lambda word: word.startswith("-"), words))
         batch = _batch(prompt["parent"] or "", program, *options)
         if prompt["parent"] and batch.process:
             command = command.removesuffix(prompt["parent"])

@@ -22,15 +22,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet as ScapyPacket
 
 from selftests.lib.command import run
+from selftests.lib.options import published
 
-# What a kind is without the additions to what was published
-BASES = {
-    "las": "las plain",
-    "run2c": "run2c no_learn buffer 0",
-    "sift": "sift seed 1 probability 0.01 packets slow 0 buffer 0",
-}
-# What gives each flow of TCP that has packets a record
-RECORDS = {"run2c": "learn order", "sift": "every 1"}
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 SOL_PACKET = 263
@@ -241,7 +234,7 @@ class Gate(Device):
     def __init__(self, kind: str, options: str | None = "", stab: str = "") -> None:
         """options None: leave it the child it begins with."""
         super().__init__(kind)
-        self.base = BASES.get(kind, kind)
+        self.base = published(kind)
         run(f"tc qdisc replace dev {self.dev} root handle 1: {stab} gate")
         if options is not None:
             self.renew(options)

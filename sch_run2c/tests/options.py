@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The options of this kind: selftests/lib/options.py"""
+
+from selftests.lib.options import (
+    BANDS,
+    BYTES,
+    QUEUE_STATISTICS,
+    Option,
+    Rule,
+    Table,
+    buffer,
+    choice,
+    flows,
+    guarantee,
+    idle,
+    limit,
+    memory_limit,
+    split_gso,
+    switch,
+)
+
+BAND = ("bytes", "packets", "backlog", "qlen", "drops")
+
+TABLE = Table(
+    __name__,
+    (
+        Option(5, "threshold", BYTES, 32 << 10, 1 << 10, 1 << 30, (8 << 10, 64 << 10), power=True),
+        Option(6, "span", BYTES, 4 << 20, 4 << 10, 1 << 31, (128 << 10, 16 << 20), power=True),
+        switch(8, "learn", 1),
+        switch(7, "order", 0),
+        choice(9, "other", BANDS),
+        guarantee(10),
+        limit(1),
+        buffer(12, 30),
+        memory_limit(2),
+        flows(3),
+        idle(4),
+        split_gso(11),
+    ),
+    statistics=(
+        *QUEUE_STATISTICS,
+        *("drop_buffer", "tcp", "other", "flows_learned", "records_peak", "room"),
+        *(f"{band}_{what}" for band in BANDS for what in BAND),
+    ),
+    flow_statistics=("rank",),
+    rules=(
+        Rule(
+            ("threshold", "span"),
+            "threshold must be less than span",
+            lambda threshold, span: threshold < span,
+            (
+                {"threshold": 64 << 10, "span": 64 << 10},
+                {"threshold": 4 << 20},
+                {"threshold": 1 << 30},
+                {"span": 16 << 10},
+                {"span": 4 << 10},
+            ),
+        ),
+        Rule(
+            ("guarantee", "order"),
+            "guarantee is for two bands, not with order",
+            lambda guarantee, order: not (guarantee and order),
+            ({"order": 1, "guarantee": 5},),
+        ),
+    ),
+    published={"learn": 0, "buffer": 0},
+    records={"learn": 1, "order": 1},
+    room=16384,
+    more_extremes=(
+        {"learn": 0, "threshold": 1 << 10, "span": 1 << 31, "order": 1, "other": 1, "buffer": 0},
+    ),
+)

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The options of the kinds, told apart from the kernel's tables and the plugins'.
+
+sch_KIND/tests/options.py has a TABLE of a kind's, in the order in which tc prints them. From it are
+made the tests of options, the cases of tdc (selftests/tdc.py) and the check of what is documented
+(selftests/host/test_documented.py). Values are those of the attributes.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[2]
+KINDS = sorted(path.name.removeprefix("sch_") for path in TOP.glob("sch_*"))
+U32_MAX = (1 << 32) - 1
+I32_MAX = (1 << 31) - 1
+
+Values = dict[str, int]  # of options, by name
+
+
+@dataclass(frozen=True)
+class Unit:
+    what: str = ""  # a value has to be, as tc says it
+    wrong: tuple[str, ...] = ()  # what is typed and is not
+    suffixes: tuple[tuple[str, Fraction], ...] = ()  # to type, and what 1 of it is
+    shown: tuple[tuple[str, Fraction], ...] = ()  # the largest that divides a value
+    zero: str = "0"  # as it is shown
+    refused: str = ""  # after the range in a refusal
+    json: str = ""  # what names end in there
+    one: int = 1  # what is typed as 1
+
+    def text(self, value: int) -> str:
+        """As tc shows it, which can be typed, too"""
+        for suffix, size in self.shown if value else ():
+            if (value / size).denominator == 1:
+                return f"{value / size}{suffix}"
+        return _decimal(Fraction(value, self.one)) if value else self.zero
+
+    def spellings(self, value: int) -> list[str]:
+        """All ways to type it with at most three decimals"""
+        ways = [(suffix, value / size) for suffix, size in self.suffixes]
+        found = [
+            _decimal(typed) + suffix for suffix, typed in ways if 1000 % typed.denominator == 0
+        ]
+        return found or [self.text(value)]
+
+
+def _decimal(number: Fraction) -> str:
+    digits = f"{number.numerator * 10**9 // number.denominator:010d}"
+    return f"{digits[:-9]}.{digits[-9:]}".rstrip("0").rstrip(".")
+
+
+def _suffixes(**sizes: Fraction | int) -> tuple[tuple[str, Fraction], ...]:
+    return tuple((suffix, Fraction(size)) for suffix, size in sizes.items())
+
+
+_WHOLE = ("many", "-1", "4294967296", "1.5", "5k", "nan", "0x")
+NUMBER = Unit("a whole number", _WHOLE)
+PACKETS = Unit("a whole number", _WHOLE, refused=" packets")
+BYTES = Unit(
+    "a size in whole bytes",
+    ("many", "-1", "4294967296", "20000.5b", "5parsec", "5s"),
+    (
+        ("", Fraction(1)),
+        *_suffixes(b=1, k=1 << 10, kb=1 << 10, kbit=1 << 7, m=1 << 20, mb=1 << 20, mbit=1 << 17),
+        *_suffixes(g=1 << 30, gb=1 << 30, gbit=1 << 27),
+    ),
+    _suffixes(Mb=1 << 20, Kb=1 << 10, b=1),
+    "0b",
+    " bytes",
+)
+MS = Unit(
+    "a time in whole milliseconds",
+    ("many", "-1", "4294967296ms", "1.5ms", "999", "5parsec", "5b"),
+    (
+        ("", Fraction(1, 1000)),
+        *_suffixes(us=Fraction(1, 1000), usec=Fraction(1, 1000), usecs=Fraction(1, 1000)),
+        *_suffixes(ms=1, msec=1, msecs=1, s=1000, sec=1000, secs=1000),
+    ),
+    _suffixes(s=1000, ms=1),
+    "0s",
+    " ms",
+    "_ms",
+)
+RATE = Unit(
+    "a rate of whole bytes per second",
+    ("many", "-1", "4294967296bps", "7bit", "5parsec", "5s"),
+    (
+        ("", Fraction(1, 8)),
+        *_suffixes(bit=Fraction(1, 8), kbit=125, mbit=125000, gbit=125000000),
+        *_suffixes(bps=1, kbps=1000, mbps=1000000),
+    ),
+    _suffixes(Mbit=125000, Kbit=125, bit=Fraction(1, 8)),
+    "0bit",
+    " bytes per second",
+)
+PERCENT = Unit(
+    "a whole number of percent",
+    ("many", "-1", "4294967296", "1.5", "5parsec"),
+    (("", Fraction(1)), ("%", Fraction(1))),
+    (("%", Fraction(1)),),
+    "0%",
+    " percent",
+    "_percent",
+)
+MILLI = Unit(
+    "a number with at most three decimals", ("many", "-1", "0.3333", "4294968", "5s"), one=1000
+)
+NANO = Unit(
+    "a number with at most nine decimals", ("many", "-1", "0.0000000001", "5", "1s"), one=10**9
+)
+CHOICE = Unit()
+SWITCH = Unit()
+
+
+@dataclass(frozen=True)
+class Option:
+    number: int  # its attribute
+    name: str  # typed, and in refusals
+    unit: Unit
+    default: int
+    least: int
+    most: int
+    good: tuple[
+        int, ...
+    ]  # some values other than the default, which go together with others' first
+    zero: bool = False  # is good, too
+    power: bool = False  # of two
+    fixed: bool = False  # once the qdisc exists
+    names: tuple[str, ...] = ()  # typed after its own for the values 0, 1, ...
+    words: tuple[str, ...] = ()  # typed instead of its own for the values 0 and 1
+    said: str = ""  # in refusals, where that is not made of the above
+    resets: tuple[str, ...] = ()  # options that become 0 if they are not given beside it
+
+    def takes(self, value: int) -> bool:
+        if self.zero and not value:
+            return True
+        return self.least <= value <= self.most and not (self.power and value & (value - 1))
+
+    @property
+    def values(self) -> list[int]:
+        """All that are good of a choice, and else those that are special"""
+        found = [self.default, *self.good, self.least, self.most, *[0] * self.zero]
+        if self.names or self.words:
+            found += range(self.least, self.most + 1)
+        return list(dict.fromkeys(found))
+
+    @property
+    def bad(self) -> list[int]:
+        """Values that an attribute may have and the option may not"""
+        found = [0, 1, 3, self.least // 2, self.least - 1, self.least + 1, self.most - 1]
+        found += [self.most + 1, 2 * self.most, 1 << 31, U32_MAX]
+        fit = dict.fromkeys(value for value in found if 0 <= value <= U32_MAX)
+        return [value for value in fit if not self.takes(value)]
+
+    @property
+    def refusal(self) -> str:
+        """What is said of these, after the kind"""
+        if self.said:
+            return self.said
+        if self.words:
+            return f"{self.name} must be 0 or 1"
+        if self.names:
+            *names, last = [f"{value} ({name})" for value, name in enumerate(self.names)]
+            return f"{self.name} must be {', '.join(names)} or {last}"
+        ends = [_decimal(Fraction(end, self.unit.one)) for end in (self.least, self.most)]
+        if self.power:
+            return f"{self.name} must be a power of two, {ends[0]} to {ends[1]}"
+        zero = "0 or " * self.zero
+        return f"{self.name} must be {zero}{ends[0]} to {ends[1]}{self.unit.refused}"
+
+    @property
+    def needs(self) -> str:
+        """What tc says it needs"""
+        if self.names:
+            return f"{', '.join(self.names[:-1])} or {self.names[-1]}"
+        return self.unit.what
+
+    def text(self, value: int) -> str:
+        """As tc shows it, which can be typed, too"""
+        if self.words:
+            return self.words[value]
+        return f"{self.name} {self.names[value] if self.names else self.unit.text(value)}"
+
+    def spellings(self, value: int) -> list[str]:
+        if self.words or self.names:
+            return [self.text(value)]
+        return [f"{self.name} {typed}" for typed in self.unit.spellings(value)]
+
+    @property
+    def wrong(self) -> list[str]:
+        """What may be typed as its value and cannot be one"""
+        if self.words:
+            return []
+        return ["middle", "", "0"] if self.names else list(self.unit.wrong)
+
+    @property
+    def typed(self) -> list[str]:
+        """The words that name it"""
+        return list(self.words) or [self.name]
+
+    @property
+    def json(self) -> str:
+        return self.name + self.unit.json
+
+    def in_json(self, value: int) -> Any:
+        if self.words:
+            return bool(value)
+        if self.names:
+            return self.names[value]
+        return value / self.unit.one if self.unit.one > 1 else value
+
+
+def switch(number: int, name: str, default: int, off: str = "") -> Option:
+    words = (off or f"no_{name}", name)
+    return Option(number, name, SWITCH, default, 0, 1, (1 - default,), words=words)
+
+
+def choice(number: int, name: str, names: Iterable[str], said: str = "") -> Option:
+    names = tuple(names)
+    most = len(names) - 1
+    good = tuple(range(most, 0, -1))
+    return Option(number, name, CHOICE, 0, 0, most, good, names=names, said=said)
+
+
+# Those of every kind
+
+
+def limit(number: int, default: int = 10000) -> Option:
+    return Option(number, "limit", PACKETS, default, 1, 1000000, (2, 77))
+
+
+def memory_limit(number: int) -> Option:
+    good = (1 << 20, 64 << 10, 4097)
+    return Option(number, "memory_limit", BYTES, 32 << 20, 4096, I32_MAX, good)
+
+
+def flows(number: int) -> Option:
+    return Option(number, "flows", NUMBER, 4096, 8, 1 << 20, (16, 1024), power=True, fixed=True)
+
+
+def idle(number: int) -> Option:
+    return Option(number, "idle", MS, 60000, 1, 86400000, (5000, 1001))
+
+
+def split_gso(number: int) -> Option:
+    return switch(number, "split_gso", 1)
+
+
+# Those of several
+
+
+def buffer(number: int, default: int) -> Option:
+    return Option(number, "buffer", MS, default, 10, 60000, (100, 2000), zero=True)
+
+
+def guarantee(number: int) -> Option:
+    return Option(number, "guarantee", PERCENT, 0, 0, 99, (10,))
+
+
+QUEUE_STATISTICS = (
+    *("drop_limit", "drop_memory", "gso_split", "flows_queued", "records", "evictions"),
+    *("overflow", "memory", "memory_peak"),
+)
+BANDS = ("high", "low")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Two options, good each, of which some values do not go together."""
+
+    names: tuple[str, str]  # a refusal is about the first of these that is given
+    refusal: str
+    holds: Callable[[int, int], bool]
+    bad: tuple[Values, ...]  # where all others have their defaults
+
+
+@dataclass(frozen=True)
+class Table:
+    module: str  # __name__, which has the kind's
+    options: tuple[Option, ...]
+    statistics: tuple[str, ...]  # tc -s shows of the qdisc
+    flow_statistics: tuple[str, ...] = ()  # and of its flows
+    rules: tuple[Rule, ...] = ()
+    words: dict[str, Values] = field(default_factory=dict)  # for values of several options
+    published: Values = field(default_factory=dict)  # what makes it that, without our additions
+    records: Values = field(default_factory=dict)  # what gives each flow of TCP that waits a record
+    by_class: Values = field(default_factory=dict)  # what leaves the choice of a band to filters
+    classes: bool = True  # are there X:1 and X:2 for filters
+    room: int = 0  # bytes that may wait by `buffer`, however slow the link is
+    more_extremes: tuple[Values, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return self.module.split(".")[0].removeprefix("sch_")
+
+    def __getitem__(self, name: str) -> Option:
+        return next(option for option in self.options if option.name == name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(option.name == name for option in self.options)
+
+    @property
+    def defaults(self) -> Values:
+        return {option.name: option.default for option in self.options}
+
+    @property
+    def changeable(self) -> list[Option]:
+        return [option for option in self.options if not option.fixed]
+
+    def text(self, values: Values) -> str:
+        """What is typed for them"""
+        return " ".join(self[name].text(value) for name, value in values.items())
+
+    def line(self, values: Values) -> str:
+        """What is shown of a qdisc on which these were given"""
+        return self.text(self.after({}, values))
+
+    def json(self, values: Values) -> dict[str, Any]:
+        options = [(self[name], value) for name, value in values.items()]
+        return {option.json: option.in_json(value) for option, value in options}
+
+    def attributes(self, values: Values) -> dict[int, int]:
+        return {self[name].number: value for name, value in values.items()}
+
+    def after(self, before: Values, given: Values) -> Values:
+        """All values after a request"""
+        reset = [name for option in given for name in self[option].resets if name not in given]
+        return self.defaults | before | dict.fromkeys(reset, 0) | given
+
+    def broken(self, values: Values) -> Rule | None:
+        for rule in self.rules:
+            if not rule.holds(*(values[name] for name in rule.names)):
+                return rule
+        return None
+
+    def given(self, name: str, value: int, before: Values | None = None) -> Values:
+        """A value, with another option's if it does not go with that; none if it goes with none"""
+        given = {name: value}
+        rule = self.broken(self.after(before or {}, given))
+        if rule:
+            other = self[rule.names[name == rule.names[0]]]
+            tried = ({**given, other.name: value} for value in other.values)
+            after = ((each, self.after(before or {}, each)) for each in tried)
+            return next((each for each, values in after if not self.broken(values)), {})
+        return given
+
+    def together(self, values: Values) -> Values:
+        """As many of them as go together, the default for the others"""
+        while rule := self.broken(self.defaults | values):
+            other, first = (self[name] for name in reversed(rule.names))
+            out = first if values.get(other.name, other.default) == other.default else other
+            values = values | {out.name: out.default}
+        return values
+
+    @property
+    def others(self) -> Values:
+        """Of each option that can be changed a value other than its default"""
+        return self.together({option.name: option.good[0] for option in self.changeable})
+
+    @property
+    def extremes(self) -> list[Values]:
+        """All at their least, 0 if that is good or not, and at their most, but what is fixed
+
+        and takes memory from the beginning; with the first choices and with the last.
+        """
+        found = []
+        for last in (False, True):
+            for end in ("least", "zero", "most"):
+                values = {}
+                for option in self.changeable if end == "most" else self.options:
+                    at = end if not (option.names or option.words) else "most" if last else "least"
+                    if at == "zero":
+                        at = "least"
+                        if option.zero:
+                            values[option.name] = 0
+                            continue
+                    values[option.name] = getattr(option, at)
+                found.append(self.together(values))
+        return found + list(self.more_extremes)
+
+    def refusal(self, of: "Option | Rule") -> str:
+        return f"{self.kind}: {of.refusal}"
+
+    def refusal_of_change(self, option: Option) -> str:
+        """Of one that is fixed"""
+        what = "is fixed once the qdisc exists: delete it and add it anew"
+        return f"{self.kind}: {option.name} {what}"
+
+
+def of(kind: str) -> Table:
+    return importlib.import_module(f"sch_{kind}.tests.options").TABLE
+
+
+def published(kind: str) -> str:
+    """What is typed to have it as it was published; others than ours have nothing else."""
+    return " ".join([kind, of(kind).text(of(kind).published)]) if kind in KINDS else kind
