@@ -75,8 +75,10 @@ def refused_in_company(
     bad: Attribute,
     sentence: str,
     more: Iterable[Attribute] = (),
+    told: list[int] | None = None,
 ) -> None:
-    """A bad attribute, alone and with good ones; `about` is the option, if there is one."""
+    """A bad attribute, alone and with good ones; `about` is the option, if there is one, and `told`
+    the range that is."""
     beside = good(table["idle"] if about and about.name == "limit" else table["limit"])
     companies: dict[str, tuple[list[Attribute], list[Attribute]]] = {
         "alone": ([], []),
@@ -95,6 +97,7 @@ def refused_in_company(
         error = refused(spare, table.kind, way, nest, what=what)
         said = (error.text, error.at)
         assert said == (sentence, start + len(ahead)), f"{what}: said (text, place) {said}"
+        assert told in (None, error.range), f"{what}: told the range {error.range}, not {told}"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -108,9 +111,10 @@ def test_bad_length(spare: Spare, kind: str, option: Option, way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_bad_value(spare: Spare, kind: str, option: Option, way: str) -> None:
     table = of(kind)
+    told = [0 if option.zero else option.least, option.most]
     for value in option.bad:
         bad = option.number, u32(value)
-        refused_in_company(spare, table, way, option, bad, table.refusal(option))
+        refused_in_company(spare, table, way, option, bad, table.refusal(option), told=told)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -14,7 +14,8 @@ ROOT = 0xFFFFFFFF
 KIND, OPTIONS = 1, 2  # TCA_*
 NESTED = 0x8000
 SOL_NETLINK, CAP_ACK, EXT_ACK = 270, 10, 11
-MSG, OFFS = 1, 2  # NLMSGERR_ATTR_*
+MSG, OFFS, POLICY = 1, 2, 4  # NLMSGERR_ATTR_*
+LEAST, MOST = 4, 5  # NL_POLICY_TYPE_ATTR_*
 
 State = list[tuple[int, bytes]]
 
@@ -45,6 +46,9 @@ class Refused(OSError):
         told = attributes(more)
         self.text = told.get(MSG, b"").rstrip(b"\0").decode()
         self.at = struct.unpack("=I", told[OFFS])[0] if OFFS in told else None
+        policy = attributes(told.get(POLICY, b""))
+        ends = [policy[end] for end in (LEAST, MOST) if end in policy]
+        self.range = [struct.unpack("=Q", end)[0] for end in ends]  # what would be good
 
 
 class Netlink:
