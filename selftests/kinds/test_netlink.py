@@ -28,8 +28,6 @@ from selftests.lib.netlink import (
 from selftests.lib.options import Option, Table, of
 from selftests.lib.refusals import Spare
 
-pytestmark = pytest.mark.each_kernel
-
 WAYS = {"add": CREATE | EXCL, "change": 0, "replace": CREATE | REPLACE}
 LENGTHS = (0, 1, 2, 3, 5, 8)
 HANDLE = 0x100000
