@@ -64,7 +64,8 @@ def _cannot(item: pytest.Item) -> str:
 
 def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     share, _, shares = config.getoption("--share").partition("/")
-    if not share or item.get_closest_marker("each_kernel"):
+    always = any(item.get_closest_marker(mark) for mark in ("each_kernel", "tdc"))
+    if not share or always:
         return False
     return zlib.crc32(item.nodeid.encode()) % int(shares) != int(share) % int(shares)
 

@@ -117,7 +117,7 @@ def cases(table: Table) -> list[Case]:
     code = 0 if table.classes else 2
     verify = f"filter show dev $DUMMY{' parent 1:' * table.classes}"
     chosen = f"{chosen} classid 1:2"
-    made.add(name, chosen, "flowid 1:2", table.classes, code, before=[add], verify=verify)
+    made.add(name, chosen, "flowid 1:2", int(table.classes), code, before=[add], verify=verify)
     show = "-s -j qdisc show dev $DUMMY"
     options = json.dumps(table.json({"limit": 77}))[1:-1].replace(" ", "")
     name = f"Show {title} in JSON"
