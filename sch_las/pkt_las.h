@@ -11,53 +11,52 @@
 
 #include <linux/types.h>
 
-/* Option ranges, both ends included */
-#define TC_LAS_LIMIT_MIN	1
-#define TC_LAS_LIMIT_MAX	1000000
-#define TC_LAS_MEMORY_MIN	4096
-#define TC_LAS_MEMORY_MAX	2147483647
-#define TC_LAS_FLOWS_MIN	8
-#define TC_LAS_FLOWS_MAX	1048576
-#define TC_LAS_IDLE_MIN		1
-#define TC_LAS_IDLE_MAX		86400000
-#define TC_LAS_FAIR_MIN		16384
-#define TC_LAS_FAIR_MAX		2147483647
-#define TC_LAS_FORGIVE_MAX	2147483647
-#define TC_LAS_LOG_MIN		250
-#define TC_LAS_LOG_MAX		4000
-#define TC_LAS_BUFFER_MIN	10
-#define TC_LAS_BUFFER_MAX	60000
-#define TC_LAS_FORGIVE_SHARE_MAX	100
-
+/* Options. Of a range both ends are good. */
 enum {
 	TCA_LAS_UNSPEC,
 	TCA_LAS_LIMIT,		/* u32, packets (skbs) in the queue */
+#define TC_LAS_LIMIT_MIN	1
+#define TC_LAS_LIMIT_MAX	1000000
 	TCA_LAS_MEMORY_LIMIT,	/* u32, bytes of skb truesize in the queue */
+#define TC_LAS_MEMORY_MIN	4096
+#define TC_LAS_MEMORY_MAX	2147483647
 	TCA_LAS_FLOWS,		/* u32, flow records, a power of two; fixed
 				 * once the qdisc exists
 				 */
+#define TC_LAS_FLOWS_MIN	8
+#define TC_LAS_FLOWS_MAX	1048576
 	TCA_LAS_IDLE,		/* u32, ms; a flow silent for longer is
 				 * forgotten
 				 */
+#define TC_LAS_IDLE_MIN		1
+#define TC_LAS_IDLE_MAX		86400000
 	TCA_LAS_FAIR,		/* u32, bytes; flows that have attained more
 				 * share what is left fairly; 0: never
 				 */
+#define TC_LAS_FAIR_MIN		16384
+#define TC_LAS_FAIR_MAX		2147483647
 	TCA_LAS_FORGIVE,	/* u32, bytes per second taken off what a flow
 				 * has attained while it has no packets queued
 				 */
+#define TC_LAS_FORGIVE_MAX	2147483647
 	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of
 				 * the priority class rank: (log2 x)^(1/K), x
 				 * attained in 1500 bytes (las-rai2004 section 6)
 				 */
+#define TC_LAS_LOG_MIN		250
+#define TC_LAS_LOG_MAX		4000
 	TCA_LAS_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
 				 * 0: queue it whole
 				 */
 	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link
 				 * sends in this time; 0: no bound
 				 */
+#define TC_LAS_BUFFER_MIN	10
+#define TC_LAS_BUFFER_MAX	60000
 	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of the link's rate; takes the
 				 * place of TCA_LAS_FORGIVE if it is more
 				 */
+#define TC_LAS_FORGIVE_SHARE_MAX	100
 	__TCA_LAS_MAX
 };
 

@@ -84,12 +84,6 @@
 #include "las_log.h"
 #include "pkt_las.h"
 
-#define LAS_DEFAULT_LIMIT	10000		/* packets */
-#define LAS_DEFAULT_FAIR	(256 << 10)	/* bytes */
-#define LAS_DEFAULT_FORGIVE	32000		/* bytes per second */
-#define LAS_DEFAULT_SHARE	25		/* percent */
-#define LAS_DEFAULT_LOG		500		/* K in thousandths */
-#define LAS_DEFAULT_BUFFER	500		/* ms */
 #define LAS_ROOM_MIN		(64 << 10)	/* bytes */
 
 /*
@@ -108,15 +102,6 @@
 #define LAS_RANK_LONG		BIT_ULL(62)
 #define LAS_RANK_OVERFLOW	(U64_MAX - TC_LAS_FLOWS_MAX)
 
-struct las_options {
-	struct sf_options all;
-	u32	fair;			/* bytes */
-	u32	forgive;		/* bytes per second */
-	u32	share;			/* percent of the link's rate */
-	u32	buffer;			/* ms */
-	u32	log;			/* K in thousandths */
-};
-
 struct las_sched {
 	struct sf_sched	s;
 	/* Queues are in the list of the table if their first packet is fresh, */
@@ -130,7 +115,7 @@ struct las_sched {
 	u64		leak_min;
 	u32		share;		/* of the link's rate << LAS_LEAK_SHIFT */
 	u32		log_factor;
-	struct las_options opt;
+	u32		opt[TCA_LAS_MAX + 1];	/* by attribute */
 };
 
 static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
@@ -457,52 +442,49 @@ static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
 };
 
 static const struct sf_option las_options[] = {
-	SF_LIMIT(LAS, las),
-	SF_MEMORY_LIMIT(LAS, las),
-	SF_FLOWS(LAS, las),
-	SF_IDLE(LAS, las),
-	SF_SPLIT_GSO(LAS, las),
+	SF_LIMIT(LAS, 10000),
+	SF_MEMORY_LIMIT(LAS),
+	SF_FLOWS(LAS),
+	SF_IDLE(LAS),
+	SF_SPLIT_GSO(LAS),
 	{
-		SF_OPTION(LAS, las, FAIR, fair),
+		SF_OPTION(LAS, FAIR, 256 << 10),
 		SF_ZERO_OR("fair", TC_LAS_FAIR_MIN, TC_LAS_FAIR_MAX, " bytes")
 	}, {
-		SF_OPTION(LAS, las, FORGIVE, forgive),
+		SF_OPTION(LAS, FORGIVE, 32000),
 		SF_RANGE("forgive", 0, TC_LAS_FORGIVE_MAX, " bytes per second")
 	}, {
-		SF_OPTION(LAS, las, LOG, log),
+		SF_OPTION(LAS, LOG, 500),
 		SF_OTHER(TC_LAS_LOG_MIN, TC_LAS_LOG_MAX, "log must be 0.25 to 4")
 	}, {
-		SF_OPTION(LAS, las, BUFFER, buffer),
+		SF_OPTION(LAS, BUFFER, 500),
 		SF_ZERO_OR("buffer", TC_LAS_BUFFER_MIN, TC_LAS_BUFFER_MAX, " ms")
 	}, {
-		SF_OPTION(LAS, las, FORGIVE_SHARE, share),
+		SF_OPTION(LAS, FORGIVE_SHARE, 25),
 		SF_RANGE("forgive_share", 0, TC_LAS_FORGIVE_SHARE_MAX, " percent")
 	}
 };
 
-/* Check all of @nla into @opt, which holds what is to be kept. */
-static int las_parse(struct nlattr *nla, struct las_options *opt, bool exists,
+/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+static int las_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 		     struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_LAS_MAX + 1];
-	int err;
+	struct nlattr *tb[TCA_LAS_MAX + 1] = {};
+	int err = nla ? nla_parse_nested(tb, TCA_LAS_MAX, nla, las_policy, extack) : 0;
 
-	err = nla_parse_nested(tb, TCA_LAS_MAX, nla, las_policy, extack);
-	if (err)
-		return err;
-	return sf_options_parse(las_options, ARRAY_SIZE(las_options), tb, opt,
-				exists, extack);
+	return err ?: sf_options_parse(las_options, ARRAY_SIZE(las_options), tb, live, opt,
+				      extack);
 }
 
-static void las_apply_options(struct las_sched *q, struct las_options *opt)
+static void las_apply_options(struct las_sched *q, const u32 *opt)
 {
-	sf_options_apply(las_options, ARRAY_SIZE(las_options), &q->opt, opt);
-	sf_set_options(&q->s, &opt->all);
-	q->fair_from = opt->fair ?: LAS_RANK_LONG;
-	q->log_factor = las_log_factor(opt->log);
-	q->leak_min = div_u64((u64)opt->forgive << LAS_LEAK_SHIFT, HZ);
-	q->share = (opt->share << LAS_LEAK_SHIFT) / 100;
-	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	sf_options_apply(las_options, ARRAY_SIZE(las_options), q->opt, opt);
+	SF_SET_OPTIONS(LAS, &q->s, opt);
+	q->fair_from = opt[TCA_LAS_FAIR] ?: LAS_RANK_LONG;
+	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
+	q->leak_min = div_u64((u64)opt[TCA_LAS_FORGIVE] << LAS_LEAK_SHIFT, HZ);
+	q->share = (opt[TCA_LAS_FORGIVE_SHARE] << LAS_LEAK_SHIFT) / 100;
+	q->s.link.buffer = msecs_to_jiffies(opt[TCA_LAS_BUFFER]);
 	q->s.link.least = LAS_ROOM_MIN;
 	las_forget_link(q);
 }
@@ -511,15 +493,15 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_options opt = q->opt;
+	u32 opt[TCA_LAS_MAX + 1];
 	int err;
 
-	err = las_parse(nla, &opt, true, extack);
+	err = las_parse(nla, q->opt, opt, extack);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
-	las_apply_options(q, &opt);
+	las_apply_options(q, opt);
 	sf_trim(sch, &las_kind);
 	sch_tree_unlock(sch);
 	return 0;
@@ -529,31 +511,22 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct las_options opt = {
-		.all		= SF_OPTIONS_DEFAULT(LAS_DEFAULT_LIMIT),
-		.fair		= LAS_DEFAULT_FAIR,
-		.forgive	= LAS_DEFAULT_FORGIVE,
-		.share		= LAS_DEFAULT_SHARE,
-		.buffer		= LAS_DEFAULT_BUFFER,
-		.log		= LAS_DEFAULT_LOG,
-	};
+	u32 opt[TCA_LAS_MAX + 1];
 	u32 queues;
 	int err;
 
 	q->virtual_time = LAS_RANK_LONG;
 	q->s.victim = SF_NO_FLOW;
-	if (nla) {
-		err = las_parse(nla, &opt, false, extack);
-		if (err)
-			return err;
-	}
-	las_apply_options(q, &opt);
+	err = las_parse(nla, NULL, opt, extack);
+	if (err)
+		return err;
+	las_apply_options(q, opt);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls las_destroy(), if not las_reset() too */
-	queues = sf_table_queues(opt.all.flows);
-	return sf_table_init(&q->s.table, opt.all.flows, queues) ?:
+	queues = sf_table_queues(opt[TCA_LAS_FLOWS]);
+	return sf_table_init(&q->s.table, opt[TCA_LAS_FLOWS], queues) ?:
 	       sf_heap_init(&q->tails, queues);
 }
 
@@ -570,7 +543,7 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(las_options, ARRAY_SIZE(las_options), &q->opt,
+	return sf_options_dump(las_options, ARRAY_SIZE(las_options), q->opt,
 			       skb);
 }
 

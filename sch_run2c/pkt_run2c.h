@@ -14,44 +14,40 @@
 
 #include <linux/types.h>
 
-/* Option ranges, both ends included */
-#define TC_RUN2C_LIMIT_MIN	1
-#define TC_RUN2C_LIMIT_MAX	1000000
-#define TC_RUN2C_MEMORY_MIN	4096
-#define TC_RUN2C_MEMORY_MAX	2147483647
-#define TC_RUN2C_FLOWS_MIN	8
-#define TC_RUN2C_FLOWS_MAX	1048576
-#define TC_RUN2C_IDLE_MIN	1
-#define TC_RUN2C_IDLE_MAX	86400000
-#define TC_RUN2C_THRESHOLD_MIN	1024
-#define TC_RUN2C_THRESHOLD_MAX	1073741824
-#define TC_RUN2C_SPAN_MIN	4096
-#define TC_RUN2C_SPAN_MAX	2147483648
-#define TC_RUN2C_GUARANTEE_MAX	99
-#define TC_RUN2C_BUFFER_MIN	10
-#define TC_RUN2C_BUFFER_MAX	60000
-
 /* Values of TCA_RUN2C_OTHER */
 #define TC_RUN2C_OTHER_HIGH	0
 #define TC_RUN2C_OTHER_LOW	1
 
+/* Options. Of a range both ends are good. */
 enum {
 	TCA_RUN2C_UNSPEC,
 	TCA_RUN2C_LIMIT,	/* u32, packets (skbs) in all */
+#define TC_RUN2C_LIMIT_MIN	1
+#define TC_RUN2C_LIMIT_MAX	1000000
 	TCA_RUN2C_MEMORY_LIMIT,	/* u32, bytes of skb truesize in all */
+#define TC_RUN2C_MEMORY_MIN	4096
+#define TC_RUN2C_MEMORY_MAX	2147483647
 	TCA_RUN2C_FLOWS,	/* u32, records of `learn`, a power of two;
 				 * fixed once the qdisc exists
 				 */
+#define TC_RUN2C_FLOWS_MIN	8
+#define TC_RUN2C_FLOWS_MAX	1048576
 	TCA_RUN2C_IDLE,		/* u32, ms; a flow silent for longer is
 				 * forgotten
 				 */
+#define TC_RUN2C_IDLE_MIN	1
+#define TC_RUN2C_IDLE_MAX	86400000
 	TCA_RUN2C_THRESHOLD,	/* u32, bytes, a power of two: segments of
 				 * lower rank are high; section III
 				 */
+#define TC_RUN2C_THRESHOLD_MIN	1024
+#define TC_RUN2C_THRESHOLD_MAX	1073741824
 	TCA_RUN2C_SPAN,		/* u32, bytes, a power of two: the distance of
 				 * the numbers that connections may begin with;
 				 * section III
 				 */
+#define TC_RUN2C_SPAN_MIN	4096
+#define TC_RUN2C_SPAN_MAX	2147483648
 	TCA_RUN2C_ORDER,	/* u32, 1: by rank, not in two bands (RuN);
 				 * section II-A
 				 */
@@ -64,6 +60,7 @@ enum {
 	TCA_RUN2C_GUARANTEE,	/* u32, percent of the bytes that are the low
 				 * band's while both have packets
 				 */
+#define TC_RUN2C_GUARANTEE_MAX	99
 	TCA_RUN2C_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet
 				 * one by one; 0: queue it whole
 				 */
@@ -71,6 +68,8 @@ enum {
 				 * in this time, by its measured rate; 0: only
 				 * the limits
 				 */
+#define TC_RUN2C_BUFFER_MIN	10
+#define TC_RUN2C_BUFFER_MAX	60000
 	__TCA_RUN2C_MAX
 };
 

@@ -65,25 +65,10 @@
 #include <shortfirst/tcp_seq.h>
 #include "pkt_run2c.h"
 
-#define RUN2C_DEFAULT_LIMIT	10000		/* packets */
-#define RUN2C_DEFAULT_THRESHOLD	(32 << 10)	/* bytes */
-#define RUN2C_DEFAULT_SPAN	(4 << 20)	/* bytes */
-#define RUN2C_DEFAULT_BUFFER	30		/* ms */
 #define RUN2C_ROOM_MIN		(16 << 10)	/* bytes */
 
 #define RUN2C_RANK_MAX		U64_MAX
 #define RUN2C_WINDOW		(1024U << 20)	/* bytes, the largest of TCP */
-
-struct run2c_options {
-	struct sf_options all;
-	u32	threshold;		/* bytes */
-	u32	span;			/* bytes */
-	u32	order;
-	u32	learn;
-	u32	other;
-	u32	guarantee;		/* percent */
-	u32	buffer;			/* ms */
-};
 
 struct run2c_sched {
 	struct sf_sched	s;
@@ -91,7 +76,7 @@ struct run2c_sched {
 	struct rb_root_cached sorted;	/* with order: the packets of the low band */
 	struct sf_guarantee guarantee;
 	struct sf_recent recent;
-	struct run2c_options opt;
+	u32		opt[TCA_RUN2C_MAX + 1];	/* by attribute */
 	u64		tcp;
 	u64		other;
 };
@@ -133,11 +118,13 @@ static __always_inline u64 run2c_rank(struct run2c_sched *q, const struct sk_buf
 
 	if (!tcp.found) {
 		q->other++;
-		return q->opt.other == TC_RUN2C_OTHER_HIGH ? 0 : RUN2C_RANK_MAX;
+		return q->opt[TCA_RUN2C_OTHER] == TC_RUN2C_OTHER_HIGH ? 0 : RUN2C_RANK_MAX;
 	}
 	q->tcp++;
+	if (!to->flow && tcp.syn && q->opt[TCA_RUN2C_LEARN])
+		return 0;
 	if (!to->flow)
-		return tcp.syn && q->opt.learn ? 0 : tcp.seq & (q->opt.span - 1);
+		return tcp.seq & (q->opt[TCA_RUN2C_SPAN] - 1);
 	return run2c_learned(to->flow, tcp.seq);
 }
 
@@ -165,14 +152,14 @@ static __always_inline bool run2c_insert(struct Qdisc *sch, struct sk_buff *skb,
 		cb->rank = to->class == SF_CLASS_1 ? 0 : RUN2C_RANK_MAX;
 	else
 		cb->rank = run2c_rank(q, skb, to);
-	if (cb->rank < q->opt.threshold && !q->opt.order)
+	if (cb->rank < q->opt[TCA_RUN2C_THRESHOLD] && !q->opt[TCA_RUN2C_ORDER])
 		i = SF_HIGH;
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
 	cb->flow = SF_NO_FLOW;
 	if (i == SF_LOW && to->flow)
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
-	if (q->opt.order) {
+	if (q->opt[TCA_RUN2C_ORDER]) {
 		sf_sort(&q->sorted, skb);
 		sf_count_in(sch, &q->band[SF_LOW].queue, skb);
 	} else {
@@ -191,7 +178,7 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	sf_count_drop(&q->s);
-	if (q->opt.order) {
+	if (q->opt[TCA_RUN2C_ORDER]) {
 		skb = run2c_unsort(sch, sf_sorted_last(&q->sorted));
 	} else {
 		band = &q->band[sf_bands_victim(&q->guarantee, &q->band[SF_HIGH].queue,
@@ -270,7 +257,7 @@ static int run2c_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
-	if (q->opt.learn && !to.class)
+	if (q->opt[TCA_RUN2C_LEARN] && !to.class)
 		return run2c_enqueue_learning(skb, sch, to_free);
 	return sf_enqueue(skb, sch, &to, to_free, &run2c_kind);
 }
@@ -284,7 +271,7 @@ static __always_inline struct sk_buff *run2c_take(struct Qdisc *sch, struct sf_b
 
 	if (!q->s.held)
 		return NULL;
-	if (q->opt.order) {
+	if (q->opt[TCA_RUN2C_ORDER]) {
 		skb = run2c_unsort(sch, sf_sorted_first(&q->sorted));
 	} else {
 		band = &q->band[sf_bands_next(&q->guarantee, &q->band[SF_HIGH].queue,
@@ -330,55 +317,52 @@ static const struct nla_policy run2c_policy[TCA_RUN2C_MAX + 1] = {
 };
 
 static const struct sf_option run2c_options[] = {
-	SF_LIMIT(RUN2C, run2c),
-	SF_MEMORY_LIMIT(RUN2C, run2c),
-	SF_FLOWS(RUN2C, run2c),
-	SF_IDLE(RUN2C, run2c),
-	SF_SPLIT_GSO(RUN2C, run2c),
+	SF_LIMIT(RUN2C, 10000),
+	SF_MEMORY_LIMIT(RUN2C),
+	SF_FLOWS(RUN2C),
+	SF_IDLE(RUN2C),
+	SF_SPLIT_GSO(RUN2C),
 	{
-		SF_OPTION(RUN2C, run2c, THRESHOLD, threshold),
+		SF_OPTION(RUN2C, THRESHOLD, 32 << 10),
 		SF_POWER("threshold", TC_RUN2C_THRESHOLD_MIN, TC_RUN2C_THRESHOLD_MAX)
 	}, {
-		SF_OPTION(RUN2C, run2c, SPAN, span),
+		SF_OPTION(RUN2C, SPAN, 4 << 20),
 		SF_POWER("span", TC_RUN2C_SPAN_MIN, TC_RUN2C_SPAN_MAX)
 	}, {
-		SF_OPTION(RUN2C, run2c, ORDER, order),
+		SF_OPTION(RUN2C, ORDER, 0),
 		SF_SWITCH("order")
 	}, {
-		SF_OPTION(RUN2C, run2c, LEARN, learn),
+		SF_OPTION(RUN2C, LEARN, 1),
 		SF_SWITCH("learn")
 	}, {
-		SF_OPTION(RUN2C, run2c, OTHER, other),
+		SF_OPTION(RUN2C, OTHER, 0),
 		SF_OTHER(0, TC_RUN2C_OTHER_LOW, "other must be 0 (high) or 1 (low)")
 	}, {
-		SF_OPTION(RUN2C, run2c, GUARANTEE, guarantee),
+		SF_OPTION(RUN2C, GUARANTEE, 0),
 		SF_RANGE("guarantee", 0, TC_RUN2C_GUARANTEE_MAX, " percent")
 	}, {
-		SF_OPTION(RUN2C, run2c, BUFFER, buffer),
+		SF_OPTION(RUN2C, BUFFER, 30),
 		SF_ZERO_OR("buffer", TC_RUN2C_BUFFER_MIN, TC_RUN2C_BUFFER_MAX, " ms")
 	}
 };
 
-/* Check all of @nla into @opt, which holds what is to be kept. */
-static int run2c_parse(struct nlattr *nla, struct run2c_options *opt, bool exists,
+/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 		       struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_RUN2C_MAX + 1];
-	int err;
+	struct nlattr *tb[TCA_RUN2C_MAX + 1] = {};
+	int err = nla ? nla_parse_nested(tb, TCA_RUN2C_MAX, nla, run2c_policy, extack) : 0;
 
-	err = nla_parse_nested(tb, TCA_RUN2C_MAX, nla, run2c_policy, extack);
+	err = err ?: sf_options_parse(run2c_options, ARRAY_SIZE(run2c_options), tb, live,
+				      opt, extack);
 	if (err)
 		return err;
-	err = sf_options_parse(run2c_options, ARRAY_SIZE(run2c_options), tb, opt,
-			       exists, extack);
-	if (err)
-		return err;
-	if (opt->threshold >= opt->span) {
+	if (opt[TCA_RUN2C_THRESHOLD] >= opt[TCA_RUN2C_SPAN]) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_RUN2C_THRESHOLD] ?: tb[TCA_RUN2C_SPAN],
 				    SF_KIND ": threshold must be less than span");
 		return -EINVAL;
 	}
-	if (opt->order && opt->guarantee) {
+	if (opt[TCA_RUN2C_ORDER] && opt[TCA_RUN2C_GUARANTEE]) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_RUN2C_GUARANTEE] ?: tb[TCA_RUN2C_ORDER],
 				    SF_KIND ": guarantee is for two bands, not with order");
 		return -EINVAL;
@@ -386,24 +370,24 @@ static int run2c_parse(struct nlattr *nla, struct run2c_options *opt, bool exist
 	return 0;
 }
 
-static void run2c_apply_options(struct run2c_sched *q, struct run2c_options *opt)
+static void run2c_apply_options(struct run2c_sched *q, const u32 *opt)
 {
-	sf_options_apply(run2c_options, ARRAY_SIZE(run2c_options), &q->opt, opt);
-	sf_set_options(&q->s, &opt->all);
-	q->guarantee.percent = opt->guarantee;
-	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	sf_options_apply(run2c_options, ARRAY_SIZE(run2c_options), q->opt, opt);
+	SF_SET_OPTIONS(RUN2C, &q->s, opt);
+	q->guarantee.percent = opt[TCA_RUN2C_GUARANTEE];
+	q->s.link.buffer = msecs_to_jiffies(opt[TCA_RUN2C_BUFFER]);
 	q->s.link.least = RUN2C_ROOM_MIN;
 	sf_link_forget(&q->s.link);
 }
 
 /* Records for `learn` in a table that has none */
-static int run2c_make_table(struct sf_table *t, const struct run2c_options *opt)
+static int run2c_make_table(struct sf_table *t, const u32 *opt)
 {
 	int err;
 
-	if (!opt->learn)
+	if (!opt[TCA_RUN2C_LEARN])
 		return 0;
-	err = sf_table_init(t, opt->all.flows, SF_FIRST_QUEUE);
+	err = sf_table_init(t, opt[TCA_RUN2C_FLOWS], SF_FIRST_QUEUE);
 	if (err) {
 		sf_table_free(t);
 		memset(t, 0, sizeof(*t));
@@ -437,7 +421,7 @@ static void run2c_sort_again(struct Qdisc *sch, bool order)
 	}
 	while (!order && (skb = sf_sorted_first(&q->sorted))) {
 		sf_unsort(&q->sorted, skb, sch);
-		i = sf_cb(skb)->rank < q->opt.threshold ? SF_HIGH : SF_LOW;
+		i = sf_cb(skb)->rank < q->opt[TCA_RUN2C_THRESHOLD] ? SF_HIGH : SF_LOW;
 		sf_link_skb(&q->band[i].queue, skb);
 		q->band[i].queue.qlen++;
 		q->band[i].queue.backlog += qdisc_pkt_len(skb);
@@ -448,23 +432,23 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 			struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	struct run2c_options opt = q->opt;
+	u32 opt[TCA_RUN2C_MAX + 1];
 	struct sf_table table = {};
-	bool order = opt.order;
+	bool order = q->opt[TCA_RUN2C_ORDER];
 	int err;
 
-	err = run2c_parse(nla, &opt, true, extack);
+	err = run2c_parse(nla, q->opt, opt, extack);
 	if (!err && !q->s.table.flows)
-		err = run2c_make_table(&table, &opt);
+		err = run2c_make_table(&table, opt);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
 	if (table.flows)
 		q->s.table = table;
-	run2c_apply_options(q, &opt);
-	if (opt.order != order)
-		run2c_sort_again(sch, opt.order);
+	run2c_apply_options(q, opt);
+	if (opt[TCA_RUN2C_ORDER] != order)
+		run2c_sort_again(sch, opt[TCA_RUN2C_ORDER]);
 	sf_trim(sch, &run2c_kind);
 	sch_tree_unlock(sch);
 	return 0;
@@ -474,28 +458,20 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	struct run2c_options opt = {
-		.all		= SF_OPTIONS_DEFAULT(RUN2C_DEFAULT_LIMIT),
-		.threshold	= RUN2C_DEFAULT_THRESHOLD,
-		.span		= RUN2C_DEFAULT_SPAN,
-		.learn		= 1,
-		.buffer		= RUN2C_DEFAULT_BUFFER,
-	};
+	u32 opt[TCA_RUN2C_MAX + 1];
 	int err;
 
 	q->s.victim = SF_NO_FLOW;
 	q->sorted = RB_ROOT_CACHED;
-	if (nla) {
-		err = run2c_parse(nla, &opt, false, extack);
-		if (err)
-			return err;
-	}
-	run2c_apply_options(q, &opt);
+	err = run2c_parse(nla, NULL, opt, extack);
+	if (err)
+		return err;
+	run2c_apply_options(q, opt);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls run2c_destroy(), if not run2c_reset() too */
-	return run2c_make_table(&q->s.table, &opt);
+	return run2c_make_table(&q->s.table, opt);
 }
 
 static void run2c_destroy(struct Qdisc *sch)
@@ -510,7 +486,7 @@ static int run2c_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(run2c_options, ARRAY_SIZE(run2c_options), &q->opt, skb);
+	return sf_options_dump(run2c_options, ARRAY_SIZE(run2c_options), q->opt, skb);
 }
 
 static struct tc_run2c_band run2c_dump_band(const struct sf_band *band)

@@ -14,42 +14,31 @@
 
 #include <linux/types.h>
 
-/* Option ranges, both ends included */
-#define TC_SIFT_LIMIT_MIN	1
-#define TC_SIFT_LIMIT_MAX	1000000
-#define TC_SIFT_MEMORY_MIN	4096
-#define TC_SIFT_MEMORY_MAX	2147483647
-#define TC_SIFT_FLOWS_MIN	8
-#define TC_SIFT_FLOWS_MAX	1048576
-#define TC_SIFT_IDLE_MIN	1
-#define TC_SIFT_IDLE_MAX	86400000
 #define TC_SIFT_ONE		1000000000	/* a probability of 1 */
-#define TC_SIFT_EVERY_MAX	1000000
-#define TC_SIFT_SAMPLES_MIN	1
-#define TC_SIFT_SAMPLES_MAX	65535
-#define TC_SIFT_SLOW_MIN	1000
-#define TC_SIFT_SLOW_MAX	1000000000
-#define TC_SIFT_GUARANTEE_MAX	99
-#define TC_SIFT_RED_MAX		16384
-#define TC_SIFT_WEIGHT_MIN	1
-#define TC_SIFT_WEIGHT_MAX	16
-#define TC_SIFT_BUFFER_MIN	10
-#define TC_SIFT_BUFFER_MAX	60000
 
 /* Bits of TCA_SIFT_RED */
 #define TC_SIFT_HIGH		1
 #define TC_SIFT_LOW		2
 
+/* Options. Of a range both ends are good. */
 enum {
 	TCA_SIFT_UNSPEC,
 	TCA_SIFT_LIMIT,		/* u32, packets (skbs) in both bands */
+#define TC_SIFT_LIMIT_MIN	1
+#define TC_SIFT_LIMIT_MAX	1000000
 	TCA_SIFT_MEMORY_LIMIT,	/* u32, bytes of skb truesize in both bands */
+#define TC_SIFT_MEMORY_MIN	4096
+#define TC_SIFT_MEMORY_MAX	2147483647
 	TCA_SIFT_FLOWS,		/* u32, records of sampled flows, a power of
 				 * two; fixed once the qdisc exists
 				 */
+#define TC_SIFT_FLOWS_MIN	8
+#define TC_SIFT_FLOWS_MAX	1048576
 	TCA_SIFT_IDLE,		/* u32, ms; a flow silent for longer is
 				 * forgotten
 				 */
+#define TC_SIFT_IDLE_MIN	1
+#define TC_SIFT_IDLE_MAX	86400000
 	TCA_SIFT_PROBABILITY,	/* u32, of a packet to be sampled, in
 				 * TC_SIFT_ONE; section 2. Not used if
 				 * TCA_SIFT_EVERY is
@@ -57,18 +46,24 @@ enum {
 	TCA_SIFT_EVERY,		/* u32, sample each so many-th packet; 0: at
 				 * random; section 5
 				 */
+#define TC_SIFT_EVERY_MAX	1000000
 	TCA_SIFT_SAMPLES,	/* u32, a flow with so many samples is long;
 				 * section 3.2, T_s
 				 */
+#define TC_SIFT_SAMPLES_MIN	1
+#define TC_SIFT_SAMPLES_MAX	65535
 	TCA_SIFT_BYTES,		/* u32, 1: it is bytes that are sampled, 1500
 				 * being as good as a packet, 0: packets
 				 */
 	TCA_SIFT_SLOW,		/* u32, bytes per second; a flow slower than
 				 * that is not sent low; 0: it is; section 4.4
 				 */
+#define TC_SIFT_SLOW_MIN	1000
+#define TC_SIFT_SLOW_MAX	1000000000
 	TCA_SIFT_GUARANTEE,	/* u32, percent of the link that is the low
 				 * band's whenever it has packets; section 4.2
 				 */
+#define TC_SIFT_GUARANTEE_MAX	99
 	TCA_SIFT_HIGH,		/* u32, packets in the high band; 0: up to
 				 * limit
 				 */
@@ -80,10 +75,13 @@ enum {
 				 * dropped
 				 */
 	TCA_SIFT_RED_MAX,	/* u32, packets; from this on all are */
+#define TC_SIFT_RED_MAX		16384
 	TCA_SIFT_RED_PROBABILITY, /* u32, of a drop at RED_MAX, in TC_SIFT_ONE */
 	TCA_SIFT_RED_WEIGHT,	/* u32, N: a packet changes the average by
 				 * 2^-N of what it differs
 				 */
+#define TC_SIFT_WEIGHT_MIN	1
+#define TC_SIFT_WEIGHT_MAX	16
 	TCA_SIFT_RED_BANDWIDTH,	/* u32, bytes per second, how fast the average
 				 * declines while a band is empty
 				 */
@@ -98,6 +96,8 @@ enum {
 	TCA_SIFT_BUFFER,	/* u32, ms: no more waits than the link sends
 				 * in this time; 0: up to the limits
 				 */
+#define TC_SIFT_BUFFER_MIN	10
+#define TC_SIFT_BUFFER_MAX	60000
 	__TCA_SIFT_MAX
 };
 

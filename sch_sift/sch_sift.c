@@ -61,42 +61,10 @@
 #include "sift_sample.h"
 #include "pkt_sift.h"
 
-#define SIFT_DEFAULT_LIMIT	10000		/* packets */
-#define SIFT_DEFAULT_PROBABILITY (SIFT_ONE / 10 * 3)
-#define SIFT_DEFAULT_SLOW	18000		/* bytes per second */
-#define SIFT_DEFAULT_BUFFER	30		/* ms */
 #define SIFT_ROOM_MIN		(16 << 10)	/* bytes */
-/* RED as ns-2 had it */
-#define SIFT_DEFAULT_RED_MIN	5		/* packets */
-#define SIFT_DEFAULT_RED_MAX	15
-#define SIFT_DEFAULT_RED_P	(SIFT_ONE / 10)
-#define SIFT_DEFAULT_RED_WEIGHT	9
-#define SIFT_DEFAULT_RED_RATE	1250000		/* bytes per second */
-
 #define SIFT_RED_PACKET		1000		/* bytes, as in section 4 */
 #define SIFT_LEAK_SHIFT		16
 #define SIFT_FAST_SECONDS	4
-
-struct sift_options {
-	struct sf_options all;
-	u32	probability;		/* in SIFT_ONE */
-	u32	every;
-	u32	samples;
-	u32	bytes;
-	u32	slow;			/* bytes per second */
-	u32	guarantee;		/* percent */
-	u32	high;			/* packets */
-	u32	low;
-	u32	red;			/* TC_SIFT_HIGH | TC_SIFT_LOW */
-	u32	red_min;		/* packets */
-	u32	red_max;
-	u32	red_probability;	/* in SIFT_ONE */
-	u32	red_weight;
-	u32	red_bandwidth;		/* bytes per second */
-	u32	ecn;
-	u32	seed;
-	u32	buffer;			/* ms */
-};
 
 struct sift_band {
 	struct sf_band	all;
@@ -114,7 +82,7 @@ struct sift_sched {
 	struct sift_sampler sampler;
 	struct red_parms red;
 	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
-	struct sift_options opt;
+	u32		opt[TCA_SIFT_MAX + 1];	/* by attribute */
 	u64		drop_band;
 	u64		samples;
 };
@@ -127,7 +95,7 @@ static_assert(SF_CLASS_FLOWS == (u32)TC_SIFT_CLASS_FLOWS);
 /* How fast is the flow, now that @len bytes more have come? */
 static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
 {
-	u32 now = jiffies, most = q->opt.slow * SIFT_FAST_SECONDS;
+	u32 now = jiffies, most = q->opt[TCA_SIFT_SLOW] * SIFT_FAST_SECONDS;
 	u64 leak = mul_u64_u32_shr(q->leak, now - f->seen, SIFT_LEAK_SHIFT);
 
 	f->seen = now;
@@ -139,7 +107,7 @@ static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
 		f->level -= leak;
 	}
 	f->level += min(len, most - f->level);
-	if (f->level >= q->opt.slow)
+	if (f->level >= q->opt[TCA_SIFT_SLOW])
 		f->fast = true;
 }
 
@@ -153,7 +121,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	if (to->flow && sf_recent_gone(to->flow))
 		to->flow = NULL;
 	f = to->flow;
-	samples = sift_samples(&q->sampler, q->opt.bytes ? len : sf_gso_count(skb));
+	samples = sift_samples(&q->sampler, q->opt[TCA_SIFT_BYTES] ? len : sf_gso_count(skb));
 	if (unlikely(samples)) {
 		q->samples += samples;
 		if (!f)
@@ -173,7 +141,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	if (!f)
 		return SF_HIGH;
 	sift_rate(q, f, len);
-	if (f->queue || (f->samples >= q->opt.samples && f->fast))
+	if (f->queue || (f->samples >= q->opt[TCA_SIFT_SAMPLES] && f->fast))
 		return SF_LOW;
 	return SF_HIGH;
 }
@@ -191,7 +159,7 @@ static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
 	if (red_action(&q->red, red, red->qavg) == RED_DONT_MARK)
 		return true;
 	qdisc_qstats_overlimit(sch);
-	if (q->opt.ecn && INET_ECN_set_ce(skb)) {
+	if (q->opt[TCA_SIFT_ECN] && INET_ECN_set_ce(skb)) {
 		band->marked++;
 		return true;
 	}
@@ -212,7 +180,7 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 
 	i = to->class ? to->class - SF_CLASS_1 : sift_choose(q, skb, to);
 	band = &q->band[i];
-	if (q->opt.red & BIT(i) && !sift_red(sch, band, skb))
+	if (q->opt[TCA_SIFT_RED] & BIT(i) && !sift_red(sch, band, skb))
 		return false;
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
@@ -229,7 +197,7 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 static __always_inline void sift_left(struct sift_sched *q, struct sift_band *band,
 				      const struct sk_buff *skb)
 {
-	if (!band->all.queue.qlen && q->opt.red)
+	if (!band->all.queue.qlen && q->opt[TCA_SIFT_RED])
 		red_start_of_idle_period(&band->red);
 	sf_recent_del(&q->s, &q->recent, skb);
 }
@@ -352,62 +320,63 @@ static const struct nla_policy sift_policy[TCA_SIFT_MAX + 1] = {
 };
 
 static const struct sf_option sift_options[] = {
-	SF_LIMIT(SIFT, sift),
-	SF_MEMORY_LIMIT(SIFT, sift),
-	SF_FLOWS(SIFT, sift),
-	SF_IDLE(SIFT, sift),
-	SF_SPLIT_GSO(SIFT, sift),
+	SF_LIMIT(SIFT, 10000),
+	SF_MEMORY_LIMIT(SIFT),
+	SF_FLOWS(SIFT),
+	SF_IDLE(SIFT),
+	SF_SPLIT_GSO(SIFT),
 	{
-		SF_OPTION(SIFT, sift, PROBABILITY, probability),
+		SF_OPTION(SIFT, PROBABILITY, SIFT_ONE / 10 * 3),
 		SF_OTHER(0, TC_SIFT_ONE, "probability must be 0 to 1")
 	}, {
-		SF_OPTION(SIFT, sift, EVERY, every),
+		SF_OPTION(SIFT, EVERY, 0),
 		SF_RANGE("every", 0, TC_SIFT_EVERY_MAX, " packets")
 	}, {
-		SF_OPTION(SIFT, sift, SAMPLES, samples),
+		SF_OPTION(SIFT, SAMPLES, 1),
 		SF_RANGE("samples", TC_SIFT_SAMPLES_MIN, TC_SIFT_SAMPLES_MAX, "")
 	}, {
-		SF_OPTION(SIFT, sift, BYTES, bytes),
+		SF_OPTION(SIFT, BYTES, 1),
 		SF_SWITCH("bytes")
 	}, {
-		SF_OPTION(SIFT, sift, SLOW, slow),
+		SF_OPTION(SIFT, SLOW, 18000),
 		SF_ZERO_OR("slow", TC_SIFT_SLOW_MIN, TC_SIFT_SLOW_MAX, " bytes per second")
 	}, {
-		SF_OPTION(SIFT, sift, GUARANTEE, guarantee),
+		SF_OPTION(SIFT, GUARANTEE, 0),
 		SF_RANGE("guarantee", 0, TC_SIFT_GUARANTEE_MAX, " percent")
 	}, {
-		SF_OPTION(SIFT, sift, HIGH, high),
+		SF_OPTION(SIFT, HIGH, 0),
 		SF_RANGE("high", 0, TC_SIFT_LIMIT_MAX, " packets")
 	}, {
-		SF_OPTION(SIFT, sift, LOW, low),
+		SF_OPTION(SIFT, LOW, 0),
 		SF_RANGE("low", 0, TC_SIFT_LIMIT_MAX, " packets")
 	}, {
-		SF_OPTION(SIFT, sift, RED, red),
+		SF_OPTION(SIFT, RED, 0),
 		SF_OTHER(0, TC_SIFT_HIGH | TC_SIFT_LOW,
 			 "red must be 0, 1 (high), 2 (low) or 3 (both)")
 	}, {
-		SF_OPTION(SIFT, sift, RED_MIN, red_min),
+		/* The defaults of RED are those of ns-2 */
+		SF_OPTION(SIFT, RED_MIN, 5),
 		SF_RANGE("red_min", 1, TC_SIFT_RED_MAX, " packets")
 	}, {
-		SF_OPTION(SIFT, sift, RED_MAX, red_max),
+		SF_OPTION(SIFT, RED_MAX, 15),
 		SF_RANGE("red_max", 1, TC_SIFT_RED_MAX, " packets")
 	}, {
-		SF_OPTION(SIFT, sift, RED_PROBABILITY, red_probability),
+		SF_OPTION(SIFT, RED_PROBABILITY, SIFT_ONE / 10),
 		SF_OTHER(1, TC_SIFT_ONE, "red_probability must be 0.000000001 to 1")
 	}, {
-		SF_OPTION(SIFT, sift, RED_WEIGHT, red_weight),
+		SF_OPTION(SIFT, RED_WEIGHT, 9),
 		SF_RANGE("red_weight", TC_SIFT_WEIGHT_MIN, TC_SIFT_WEIGHT_MAX, "")
 	}, {
-		SF_OPTION(SIFT, sift, RED_BANDWIDTH, red_bandwidth),
+		SF_OPTION(SIFT, RED_BANDWIDTH, 1250000),
 		SF_RANGE("red_bandwidth", TC_SIFT_SLOW_MIN, 4294967295, " bytes per second")
 	}, {
-		SF_OPTION(SIFT, sift, ECN, ecn),
+		SF_OPTION(SIFT, ECN, 0),
 		SF_SWITCH("ecn")
 	}, {
-		SF_OPTION(SIFT, sift, SEED, seed),
+		SF_OPTION(SIFT, SEED, 0),
 		SF_OTHER(0, U32_MAX, "seed must be 0 to 4294967295")
 	}, {
-		SF_OPTION(SIFT, sift, BUFFER, buffer),
+		SF_OPTION(SIFT, BUFFER, 30),
 		SF_ZERO_OR("buffer", TC_SIFT_BUFFER_MIN, TC_SIFT_BUFFER_MAX, " ms")
 	}
 };
@@ -419,24 +388,21 @@ struct sift_request {
 	bool	red;
 };
 
-/* Check all of @nla into @opt, which holds what is to be kept. */
-static int sift_parse(struct nlattr *nla, struct sift_options *opt,
-		      struct sift_request *request, bool exists,
-		      struct netlink_ext_ack *extack)
+/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+static int sift_parse(struct nlattr *nla, const u32 *live, u32 *opt,
+		      struct sift_request *request, struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_SIFT_MAX + 1];
-	int err, i;
+	struct nlattr *tb[TCA_SIFT_MAX + 1] = {};
+	int err = nla ? nla_parse_nested(tb, TCA_SIFT_MAX, nla, sift_policy, extack) : 0;
+	int i;
 
-	err = nla_parse_nested(tb, TCA_SIFT_MAX, nla, sift_policy, extack);
-	if (err)
-		return err;
-	err = sf_options_parse(sift_options, ARRAY_SIZE(sift_options), tb, opt,
-			       exists, extack);
+	err = err ?: sf_options_parse(sift_options, ARRAY_SIZE(sift_options), tb, live,
+				      opt, extack);
 	if (err)
 		return err;
 	if (tb[TCA_SIFT_PROBABILITY] && !tb[TCA_SIFT_EVERY])
-		opt->every = 0;
-	if (opt->red_min >= opt->red_max) {
+		opt[TCA_SIFT_EVERY] = 0;
+	if (opt[TCA_SIFT_RED_MIN] >= opt[TCA_SIFT_RED_MAX]) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SIFT_RED_MAX] ?: tb[TCA_SIFT_RED_MIN],
 				    SF_KIND ": red_min must be less than red_max");
 		return -EINVAL;
@@ -455,23 +421,23 @@ static int sift_parse(struct nlattr *nla, struct sift_options *opt,
  * 2^log us it lets the average decline evenly, to 0 at their end, so these are to be
  * about 2^weight packets.
  */
-static void sift_set_red(struct sift_sched *q, const struct sift_options *opt)
+static void sift_set_red(struct sift_sched *q, const u32 *opt)
 {
-	u64 gone, max_p = mul_u64_u32_div(U32_MAX, opt->red_probability, SIFT_ONE);
+	u64 gone, max_p = mul_u64_u32_div(U32_MAX, opt[TCA_SIFT_RED_PROBABILITY], SIFT_ONE);
 	u8 stab[RED_STAB_SIZE];
 	u8 log = 0;
 	u32 i;
 
-	gone = div_u64(SIFT_RED_PACKET * (u64)NSEC_PER_SEC, opt->red_bandwidth);
+	gone = div_u64(SIFT_RED_PACKET * (u64)NSEC_PER_SEC, opt[TCA_SIFT_RED_BANDWIDTH]);
 	/* us: 31 halves of ln 2 each */
-	gone = div_u64((gone << opt->red_weight) * (31 * 693), 1000 * NSEC_PER_USEC) + 1;
+	gone = div_u64((gone << opt[TCA_SIFT_RED_WEIGHT]) * (31 * 693), 1000 * NSEC_PER_USEC) + 1;
 	while (gone >> log >= 32 && log < 22)
 		log++;
 	for (i = 0; i < RED_STAB_SIZE; i++)
 		stab[i] = min_t(u64, 31, div64_u64(31ULL * i << log, gone));
 	stab[RED_STAB_SIZE - 1] = 31;
-	red_set_parms(&q->red, opt->red_min, opt->red_max, opt->red_weight, 0, log,
-		      stab, max_t(u32, max_p, 1));
+	red_set_parms(&q->red, opt[TCA_SIFT_RED_MIN], opt[TCA_SIFT_RED_MAX],
+		      opt[TCA_SIFT_RED_WEIGHT], 0, log, stab, max_t(u32, max_p, 1));
 	for (i = 0; i < SF_BANDS; i++) {
 		red_set_vars(&q->band[i].red);
 		red_end_of_idle_period(&q->band[i].red);
@@ -480,40 +446,41 @@ static void sift_set_red(struct sift_sched *q, const struct sift_options *opt)
 	}
 }
 
-static void sift_apply_options(struct sift_sched *q, struct sift_options *opt,
+static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 			       const struct sift_request *request)
 {
-	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), &q->opt, opt);
-	sf_set_options(&q->s, &opt->all);
-	q->band[SF_HIGH].limit = opt->high ?: U32_MAX;
-	q->band[SF_LOW].limit = opt->low ?: U32_MAX;
-	q->guarantee.percent = opt->guarantee;
-	q->s.link.buffer = msecs_to_jiffies(opt->buffer);
+	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), q->opt, opt);
+	SF_SET_OPTIONS(SIFT, &q->s, opt);
+	q->band[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
+	q->band[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
+	q->guarantee.percent = opt[TCA_SIFT_GUARANTEE];
+	q->s.link.buffer = msecs_to_jiffies(opt[TCA_SIFT_BUFFER]);
 	q->s.link.least = SIFT_ROOM_MIN;
 	sf_link_forget(&q->s.link);
-	q->leak = div_u64((u64)opt->slow << SIFT_LEAK_SHIFT, HZ);
+	q->leak = div_u64((u64)opt[TCA_SIFT_SLOW] << SIFT_LEAK_SHIFT, HZ);
 	if (request->red)
 		sift_set_red(q, opt);
 	if (request->seed)
-		sift_seed(&q->sampler, opt->seed);
+		sift_seed(&q->sampler, opt[TCA_SIFT_SEED]);
 	if (request->sampling)
-		sift_set(&q->sampler, opt->probability, opt->every, opt->bytes);
+		sift_set(&q->sampler, opt[TCA_SIFT_PROBABILITY], opt[TCA_SIFT_EVERY],
+			 opt[TCA_SIFT_BYTES]);
 }
 
 static int sift_change(struct Qdisc *sch, struct nlattr *nla,
 		       struct netlink_ext_ack *extack)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct sift_options opt = q->opt;
 	struct sift_request request = {};
+	u32 opt[TCA_SIFT_MAX + 1];
 	int err;
 
-	err = sift_parse(nla, &opt, &request, true, extack);
+	err = sift_parse(nla, q->opt, opt, &request, extack);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
-	sift_apply_options(q, &opt, &request);
+	sift_apply_options(q, opt, &request);
 	sf_trim(sch, &sift_kind);
 	sch_tree_unlock(sch);
 	return 0;
@@ -523,37 +490,23 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 		     struct netlink_ext_ack *extack)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct sift_options opt = {
-		.all		= SF_OPTIONS_DEFAULT(SIFT_DEFAULT_LIMIT),
-		.probability	= SIFT_DEFAULT_PROBABILITY,
-		.samples	= 1,
-		.bytes		= 1,
-		.slow		= SIFT_DEFAULT_SLOW,
-		.buffer		= SIFT_DEFAULT_BUFFER,
-		.red_min	= SIFT_DEFAULT_RED_MIN,
-		.red_max	= SIFT_DEFAULT_RED_MAX,
-		.red_probability = SIFT_DEFAULT_RED_P,
-		.red_weight	= SIFT_DEFAULT_RED_WEIGHT,
-		.red_bandwidth	= SIFT_DEFAULT_RED_RATE,
-	};
 	struct sift_request request = {};
+	u32 opt[TCA_SIFT_MAX + 1];
 	int err;
 
 	q->s.victim = SF_NO_FLOW;
-	if (nla) {
-		err = sift_parse(nla, &opt, &request, false, extack);
-		if (err)
-			return err;
-	}
+	err = sift_parse(nla, NULL, opt, &request, extack);
+	if (err)
+		return err;
 	request.seed = true;
 	request.sampling = true;
 	request.red = true;
-	sift_apply_options(q, &opt, &request);
+	sift_apply_options(q, opt, &request);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
 	/* On failure the core calls sift_destroy(), if not sift_reset() too */
-	return sf_table_init(&q->s.table, opt.all.flows, SF_FIRST_QUEUE);
+	return sf_table_init(&q->s.table, opt[TCA_SIFT_FLOWS], SF_FIRST_QUEUE);
 }
 
 static void sift_destroy(struct Qdisc *sch)
@@ -568,7 +521,7 @@ static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct sift_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(sift_options, ARRAY_SIZE(sift_options), &q->opt,
+	return sf_options_dump(sift_options, ARRAY_SIZE(sift_options), q->opt,
 			       skb);
 }
 

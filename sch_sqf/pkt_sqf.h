@@ -11,18 +11,6 @@
 
 #include <linux/types.h>
 
-/* Option ranges, both ends included */
-#define TC_SQF_LIMIT_MIN	1
-#define TC_SQF_LIMIT_MAX	1000000
-#define TC_SQF_MEMORY_MIN	4096
-#define TC_SQF_MEMORY_MAX	2147483647
-#define TC_SQF_FLOWS_MIN	8
-#define TC_SQF_FLOWS_MAX	1048576
-#define TC_SQF_IDLE_MIN		1
-#define TC_SQF_IDLE_MAX		86400000
-#define TC_SQF_QUANTUM_MIN	256
-#define TC_SQF_QUANTUM_MAX	1048576
-
 /* Values of TCA_SQF_POLICY: which queue is served next */
 enum {
 	TC_SQF_POLICY_SQF,	/* the shortest */
@@ -33,18 +21,29 @@ enum {
 
 #define TC_SQF_POLICY_MAX (__TC_SQF_POLICY_MAX - 1)
 
+/* Options. Of a range both ends are good. */
 enum {
 	TCA_SQF_UNSPEC,
 	TCA_SQF_LIMIT,		/* u32, packets (skbs) in all queues */
+#define TC_SQF_LIMIT_MIN	1
+#define TC_SQF_LIMIT_MAX	1000000
 	TCA_SQF_MEMORY_LIMIT,	/* u32, bytes of skb truesize in all queues */
+#define TC_SQF_MEMORY_MIN	4096
+#define TC_SQF_MEMORY_MAX	2147483647
 	TCA_SQF_FLOWS,		/* u32, flow records, a power of two; fixed
 				 * once the qdisc exists
 				 */
+#define TC_SQF_FLOWS_MIN	8
+#define TC_SQF_FLOWS_MAX	1048576
 	TCA_SQF_IDLE,		/* u32, ms; a flow silent for longer is
 				 * forgotten
 				 */
+#define TC_SQF_IDLE_MIN		1
+#define TC_SQF_IDLE_MAX		86400000
 	TCA_SQF_POLICY,		/* u32, TC_SQF_POLICY_* */
 	TCA_SQF_QUANTUM,	/* u32, bytes a flow sends in a round of fq */
+#define TC_SQF_QUANTUM_MIN	256
+#define TC_SQF_QUANTUM_MAX	1048576
 	TCA_SQF_DROP_HEAD,	/* u32, 1: the longest queue loses its first
 				 * packet, 0: its last
 				 */

@@ -59,9 +59,6 @@
 #include "sqf_lists.h"
 #include "pkt_sqf.h"
 
-#define SQF_DEFAULT_LIMIT	1000		/* packets */
-#define SQF_DEFAULT_QUANTUM	1514		/* bytes */
-
 /* A queue of so many bytes is no longer short. */
 #define SQF_LONG		SQF_LISTS
 
@@ -72,13 +69,6 @@
 #define SQF_LENGTHS		0
 #define SQF_TURNS		1
 
-struct sqf_options {
-	struct sf_options all;
-	u32	policy;
-	u32	quantum;		/* bytes */
-	u32	drop_head;
-};
-
 struct sqf_sched {
 	struct sf_sched	s;
 	struct sqf_lists lengths;	/* the short queues by their bytes */
@@ -88,7 +78,7 @@ struct sqf_sched {
 	u64		round;		/* of the packet served last */
 	u32		moves;		/* of queues, to order equals; wraps */
 	struct rnd_state random;
-	struct sqf_options opt;
+	u32		opt[TCA_SQF_MAX + 1];	/* by attribute */
 };
 
 /*
@@ -124,14 +114,14 @@ static struct sf_heap_node sqf_by_least(const struct sqf_sched *q, u32 i)
 static void sqf_long_add(struct sqf_sched *q, u32 i)
 {
 	sf_heap_add(&q->longest, sqf_by_most(q, i));
-	if (q->opt.policy == TC_SQF_POLICY_SQF)
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF)
 		sf_heap_add(&q->shortest, sqf_by_least(q, i));
 }
 
 static void sqf_long_del(struct sqf_sched *q, u32 i)
 {
 	sf_heap_remove(&q->longest, i);
-	if (q->opt.policy == TC_SQF_POLICY_SQF)
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF)
 		sf_heap_remove(&q->shortest, i);
 }
 
@@ -141,7 +131,7 @@ static __always_inline void sqf_long_move(struct sqf_sched *q, u32 i, bool longe
 		sf_heap_raise(&q->longest, sqf_by_most(q, i));
 	else
 		sf_heap_lower(&q->longest, sqf_by_most(q, i));
-	if (q->opt.policy != TC_SQF_POLICY_SQF)
+	if (q->opt[TCA_SQF_POLICY] != TC_SQF_POLICY_SQF)
 		return;
 	if (longer)
 		sf_heap_lower(&q->shortest, sqf_by_least(q, i));
@@ -183,10 +173,10 @@ static __always_inline u32 sqf_first(const struct sqf_sched *q)
 	const struct sf_heap *heap = &q->shortest;
 	u32 n;
 
-	if (q->opt.policy == TC_SQF_POLICY_FQ) {
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ) {
 		lists = &q->turns;
 		n = sqf_lists_from(lists, sqf_turn(q->round));
-	} else if (q->opt.policy == TC_SQF_POLICY_LQF) {
+	} else if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_LQF) {
 		heap = &q->longest;
 		n = heap->size ? SQF_NO_LIST : sqf_lists_most(lists);
 	} else {
@@ -251,7 +241,7 @@ static void sqf_emptied(struct sqf_sched *q, u32 i)
 {
 	if (unlikely(i == SF_ELSEWHERE))
 		return;
-	if (q->opt.policy == TC_SQF_POLICY_FQ)
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ)
 		sqf_list_del(&q->turns, sqf_turn(sqf_flow(q, i)->finish),
 			     q->s.table.queues, i, SQF_TURNS);
 	sf_queue_release(&q->s.table, &q->s.table.queues[i]);
@@ -266,7 +256,7 @@ static __always_inline u32 sqf_begin(struct sqf_sched *q, struct sf_flow *f)
 		f->finish = q->round;
 		f->attained = 0;
 	}
-	if (q->opt.policy == TC_SQF_POLICY_FQ)
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ)
 		sqf_list_add(&q->turns, sqf_turn(f->finish), q->s.table.queues, i,
 			     SQF_TURNS);
 	return i;
@@ -313,7 +303,7 @@ static void sqf_served(struct sqf_sched *q, u32 i, const struct sk_buff *skb)
 {
 	struct sf_queue *queues = q->s.table.queues;
 	struct sf_flow *f = sqf_flow(q, i);
-	u32 quantum = q->opt.quantum;
+	u32 quantum = q->opt[TCA_SQF_QUANTUM];
 
 	q->round = f->finish;
 	/* When all are served, nobody has had more than others any longer. */
@@ -338,7 +328,7 @@ static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 
 	q->s.victim = queues[i].flow;
 	sf_count_drop(&q->s);
-	if (q->opt.drop_head)
+	if (q->opt[TCA_SQF_DROP_HEAD])
 		skb = sf_take_first(sch, &queues[i]);
 	else
 		skb = sf_take_last(sch, &queues[i]);
@@ -372,7 +362,7 @@ static struct sk_buff *sqf_dequeue(struct Qdisc *sch)
 		return NULL;
 	i = sqf_first(q);
 	skb = sf_take_first(sch, &q->s.table.queues[i]);
-	if (q->opt.policy == TC_SQF_POLICY_FQ && likely(i != SF_ELSEWHERE))
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ && likely(i != SF_ELSEWHERE))
 		sqf_served(q, i, skb);
 	sqf_lost(q, i, skb);
 	qdisc_bstats_update(sch, skb);
@@ -407,41 +397,38 @@ static const struct nla_policy sqf_policy[TCA_SQF_MAX + 1] = {
 };
 
 static const struct sf_option sqf_options[] = {
-	SF_LIMIT(SQF, sqf),
-	SF_MEMORY_LIMIT(SQF, sqf),
-	SF_FLOWS(SQF, sqf),
-	SF_IDLE(SQF, sqf),
-	SF_SPLIT_GSO(SQF, sqf),
+	SF_LIMIT(SQF, 1000),
+	SF_MEMORY_LIMIT(SQF),
+	SF_FLOWS(SQF),
+	SF_IDLE(SQF),
+	SF_SPLIT_GSO(SQF),
 	{
-		SF_OPTION(SQF, sqf, POLICY, policy),
+		SF_OPTION(SQF, POLICY, TC_SQF_POLICY_SQF),
 		SF_OTHER(0, TC_SQF_POLICY_MAX, "policy must be 0 (sqf), 1 (lqf) or 2 (fq)")
 	}, {
-		SF_OPTION(SQF, sqf, QUANTUM, quantum),
+		SF_OPTION(SQF, QUANTUM, 1514),
 		SF_RANGE("quantum", TC_SQF_QUANTUM_MIN, TC_SQF_QUANTUM_MAX, " bytes")
 	}, {
-		SF_OPTION(SQF, sqf, DROP_HEAD, drop_head),
+		SF_OPTION(SQF, DROP_HEAD, 0),
 		SF_SWITCH("drop_head")
 	}
 };
 
-/* Check all of @nla into @opt, which holds what is to be kept. */
-static int sqf_parse(struct nlattr *nla, struct sqf_options *opt, bool exists,
+/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+static int sqf_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 		     struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_SQF_MAX + 1];
-	int err;
+	struct nlattr *tb[TCA_SQF_MAX + 1] = {};
+	int err = nla ? nla_parse_nested(tb, TCA_SQF_MAX, nla, sqf_policy, extack) : 0;
 
-	err = nla_parse_nested(tb, TCA_SQF_MAX, nla, sqf_policy, extack);
-	if (err)
-		return err;
-	return sf_options_parse(sqf_options, ARRAY_SIZE(sqf_options), tb, opt,
-				exists, extack);
+	return err ?: sf_options_parse(sqf_options, ARRAY_SIZE(sqf_options), tb, live, opt,
+				      extack);
 }
 
-static void sqf_apply_options(struct sqf_sched *q, struct sqf_options *opt)
+static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
 {
-	sf_options_apply(sqf_options, ARRAY_SIZE(sqf_options), &q->opt, opt);
-	sf_set_options(&q->s, &opt->all);
+	sf_options_apply(sqf_options, ARRAY_SIZE(sqf_options), q->opt, opt);
+	SF_SET_OPTIONS(SQF, &q->s, opt);
 }
 
 /*
@@ -457,14 +444,14 @@ static void sqf_sort_again(struct sqf_sched *q)
 	q->shortest.size = 0;
 	q->turns.words = 0;
 	memset(q->turns.used, 0, sizeof(q->turns.used));
-	if (q->opt.policy == TC_SQF_POLICY_SQF) {
+	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF) {
 		for (i = 0; i < q->longest.size; i++) {
 			node = q->longest.node[i];
 			node.rank = U32_MAX - node.rank;
 			sf_heap_add(&q->shortest, node);
 		}
-	} else if (q->opt.policy == TC_SQF_POLICY_FQ) {
-		for (i = SF_FIRST_QUEUE; i < sf_table_queues(q->opt.all.flows); i++) {
+	} else if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ) {
+		for (i = SF_FIRST_QUEUE; i < sf_table_queues(q->opt[TCA_SQF_FLOWS]); i++) {
 			if (!queues[i].qlen)
 				continue;
 			node.rank = 0;
@@ -485,17 +472,17 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct sqf_options opt = q->opt;
-	u32 policy = opt.policy;
+	u32 opt[TCA_SQF_MAX + 1];
+	u32 policy = q->opt[TCA_SQF_POLICY];
 	int err;
 
-	err = sqf_parse(nla, &opt, true, extack);
+	err = sqf_parse(nla, q->opt, opt, extack);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
-	sqf_apply_options(q, &opt);
-	if (opt.policy != policy)
+	sqf_apply_options(q, opt);
+	if (opt[TCA_SQF_POLICY] != policy)
 		sqf_sort_again(q);
 	sf_trim(sch, &sqf_kind);
 	sch_tree_unlock(sch);
@@ -506,24 +493,18 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct sqf_options opt = {
-		.all		= SF_OPTIONS_DEFAULT(SQF_DEFAULT_LIMIT),
-		.policy		= TC_SQF_POLICY_SQF,
-		.quantum	= SQF_DEFAULT_QUANTUM,
-	};
+	u32 opt[TCA_SQF_MAX + 1];
 	u32 queues;
 	int err;
 
-	if (nla) {
-		err = sqf_parse(nla, &opt, false, extack);
-		if (err)
-			return err;
-	}
-	sqf_apply_options(q, &opt);
+	err = sqf_parse(nla, NULL, opt, extack);
+	if (err)
+		return err;
+	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
 	/* On failure the core calls sqf_destroy(), if not sqf_reset() too */
-	queues = sf_table_queues(opt.all.flows);
-	return sf_table_init(&q->s.table, opt.all.flows, queues) ?:
+	queues = sf_table_queues(opt[TCA_SQF_FLOWS]);
+	return sf_table_init(&q->s.table, opt[TCA_SQF_FLOWS], queues) ?:
 	       sqf_lists_init(&q->lengths) ?:
 	       sqf_lists_init(&q->turns) ?:
 	       sf_heap_init(&q->shortest, queues) ?:
@@ -545,7 +526,7 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(sqf_options, ARRAY_SIZE(sqf_options), &q->opt,
+	return sf_options_dump(sqf_options, ARRAY_SIZE(sqf_options), q->opt,
 			       skb);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The options of a kind: u32 attributes on the wire, u32 fields in a structure of
- * its own, and a table that tells which is which and what is good. SF_KIND, which a
- * kind defines before it includes this, is its name.
+ * The options of a kind: u32 attributes on the wire, u32 values in an array by
+ * attribute, and a table that tells of each its default and what is good. SF_KIND,
+ * which a kind defines before it includes this, is its name.
  */
 #ifndef _SF_OPTIONS_H
 #define _SF_OPTIONS_H
@@ -17,7 +17,7 @@
  */
 struct sf_option {
 	u16	attr;
-	u16	field;		/* its offset in the structure */
+	u32	value;		/* by default */
 	struct nla_policy policy;	/* the range, both ends are good */
 	u32	least;		/* what is less is not good, but for 0 */
 	bool	power;		/* powers of two only */
@@ -25,10 +25,9 @@ struct sf_option {
 	const char *fixed;	/* what to say of a change, if it cannot be changed */
 };
 
-/* A row of @kind's table: struct @kind_options has the field */
-#define SF_OPTION(KIND, kind, ATTRIBUTE, member)			\
-	.attr = TCA_ ## KIND ## _ ## ATTRIBUTE,				\
-	.field = offsetof(struct kind ## _options, member)
+/* A row of @KIND's table */
+#define SF_OPTION(KIND, ATTRIBUTE, by_default)				\
+	.attr = TCA_ ## KIND ## _ ## ATTRIBUTE, .value = by_default
 
 #define SF_POLICY(low, most)						\
 	.policy = NLA_POLICY_FULL_RANGE(NLA_U32,			\
@@ -61,61 +60,41 @@ struct sf_option {
 	.fixed = SF_KIND ": " name					\
 		 " is fixed once the qdisc exists: delete it and add it anew"
 
-/* Those of every kind: struct @kind_options begins with them. */
-struct sf_options {
-	u32	limit;		/* packets */
-	u32	memory_limit;	/* bytes */
-	u32	flows;
-	u32	idle;		/* ms */
-	u32	split_gso;
-};
-
-#define SF_OPTIONS_DEFAULT(packets)					\
+/* The rows of those that every kind has */
+#define SF_LIMIT(KIND, packets)						\
 	{								\
-		.limit = packets, .memory_limit = 32 << 20,		\
-		.flows = 4096, .idle = 60000, .split_gso = 1		\
-	}
-
-/* Their rows */
-#define SF_LIMIT(KIND, kind)						\
-	{								\
-		SF_OPTION(KIND, kind, LIMIT, all.limit),		\
+		SF_OPTION(KIND, LIMIT, packets),			\
 		SF_RANGE("limit", TC_ ## KIND ## _LIMIT_MIN,		\
 			 TC_ ## KIND ## _LIMIT_MAX, " packets")		\
 	}
 
-#define SF_MEMORY_LIMIT(KIND, kind)					\
+#define SF_MEMORY_LIMIT(KIND)						\
 	{								\
-		SF_OPTION(KIND, kind, MEMORY_LIMIT, all.memory_limit),	\
+		SF_OPTION(KIND, MEMORY_LIMIT, 32 << 20),		\
 		SF_RANGE("memory_limit", TC_ ## KIND ## _MEMORY_MIN,	\
 			 TC_ ## KIND ## _MEMORY_MAX, " bytes")		\
 	}
 
-#define SF_FLOWS(KIND, kind)						\
+#define SF_FLOWS(KIND)							\
 	{								\
-		SF_OPTION(KIND, kind, FLOWS, all.flows),		\
+		SF_OPTION(KIND, FLOWS, 4096),				\
 		SF_POWER("flows", TC_ ## KIND ## _FLOWS_MIN,		\
 			 TC_ ## KIND ## _FLOWS_MAX),			\
 		SF_FIXED("flows")					\
 	}
 
-#define SF_IDLE(KIND, kind)						\
+#define SF_IDLE(KIND)							\
 	{								\
-		SF_OPTION(KIND, kind, IDLE, all.idle),			\
+		SF_OPTION(KIND, IDLE, 60000),				\
 		SF_RANGE("idle", TC_ ## KIND ## _IDLE_MIN,		\
 			 TC_ ## KIND ## _IDLE_MAX, " ms")		\
 	}
 
-#define SF_SPLIT_GSO(KIND, kind)					\
+#define SF_SPLIT_GSO(KIND)						\
 	{								\
-		SF_OPTION(KIND, kind, SPLIT_GSO, all.split_gso),	\
+		SF_OPTION(KIND, SPLIT_GSO, 1),				\
 		SF_SWITCH("split_gso")					\
 	}
-
-static inline u32 *sf_option_field(void *options, const struct sf_option *o)
-{
-	return options + o->field;
-}
 
 static inline bool sf_option_good(const struct sf_option *o, u32 val)
 {
@@ -126,19 +105,20 @@ static inline bool sf_option_good(const struct sf_option *o, u32 val)
 }
 
 /**
- * sf_options_parse - check all that a request has, and take it over
+ * sf_options_parse - what a qdisc's options are to be
  * @table: the options there are
  * @count: how many
  * @tb: the attributes of the request
- * @options: the structure; it holds what is to be kept of options left out
- * @exists: they are a qdisc's already
+ * @live: those of the qdisc, for what the request leaves out; NULL: it is new, the
+ *	  defaults are
+ * @opt: where all go, by attribute
  * @extack: for what is said of a bad value
  *
  * Return: 0, -EINVAL for a bad value, or -EOPNOTSUPP for one that cannot be changed;
- * then @options may have changed, so let it be a copy.
+ * then nothing is to be done with @opt.
  */
 static inline int sf_options_parse(const struct sf_option *table, size_t count,
-				   struct nlattr **tb, void *options, bool exists,
+				   struct nlattr **tb, const u32 *live, u32 *opt,
 				   struct netlink_ext_ack *extack)
 {
 	const struct sf_option *o;
@@ -146,13 +126,14 @@ static inline int sf_options_parse(const struct sf_option *table, size_t count,
 	u32 val;
 
 	for (o = table; o < table + count; o++) {
+		opt[o->attr] = live ? live[o->attr] : o->value;
 		if (!tb[o->attr])
 			continue;
 		val = nla_get_u32(tb[o->attr]);
 		refusal = NULL;
 		if (!sf_option_good(o, val))
 			refusal = o->refusal;
-		else if (exists && o->fixed && val != *sf_option_field(options, o))
+		else if (live && o->fixed && val != live[o->attr])
 			refusal = o->fixed;
 		if (refusal) {
 			NL_SET_BAD_ATTR_POLICY(extack, tb[o->attr],
@@ -162,20 +143,19 @@ static inline int sf_options_parse(const struct sf_option *table, size_t count,
 				extack->_msg = refusal;
 			return refusal == o->fixed ? -EOPNOTSUPP : -EINVAL;
 		}
-		*sf_option_field(options, o) = val;
+		opt[o->attr] = val;
 	}
 	return 0;
 }
 
-/* sf_options_apply - let @live, which a dump reads without lock, be as @options */
+/* sf_options_apply - let @live, which a dump reads without lock, be as @opt */
 static inline void sf_options_apply(const struct sf_option *table, size_t count,
-				    void *live, void *options)
+				    u32 *live, const u32 *opt)
 {
 	const struct sf_option *o;
 
 	for (o = table; o < table + count; o++)
-		WRITE_ONCE(*sf_option_field(live, o),
-			   *sf_option_field(options, o));
+		WRITE_ONCE(live[o->attr], opt[o->attr]);
 }
 
 /**
@@ -184,7 +164,7 @@ static inline void sf_options_apply(const struct sf_option *table, size_t count,
  * Return: what the dump of a qdisc is to return.
  */
 static inline int sf_options_dump(const struct sf_option *table, size_t count,
-				  void *live, struct sk_buff *skb)
+				  const u32 *live, struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
 	const struct sf_option *o;
@@ -192,8 +172,7 @@ static inline int sf_options_dump(const struct sf_option *table, size_t count,
 	if (!nest)
 		return -EMSGSIZE;
 	for (o = table; o < table + count; o++) {
-		if (nla_put_u32(skb, o->attr,
-				READ_ONCE(*sf_option_field(live, o)))) {
+		if (nla_put_u32(skb, o->attr, READ_ONCE(live[o->attr]))) {
 			nla_nest_cancel(skb, nest);
 			return -EMSGSIZE;
 		}

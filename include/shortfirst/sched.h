@@ -85,13 +85,20 @@ struct sf_kind {
 	bool (*over)(struct Qdisc *sch, unsigned int gone);
 };
 
-/* Let it be as the options that all kinds have. */
-static inline void sf_set_options(struct sf_sched *s, const struct sf_options *all)
+/* Let it be as those of @KIND's options that all kinds have. */
+#define SF_SET_OPTIONS(KIND, s, opt)					\
+	sf_set_options(s, (opt)[TCA_ ## KIND ## _LIMIT],		\
+		       (opt)[TCA_ ## KIND ## _MEMORY_LIMIT],		\
+		       (opt)[TCA_ ## KIND ## _IDLE],			\
+		       (opt)[TCA_ ## KIND ## _SPLIT_GSO])
+
+static inline void sf_set_options(struct sf_sched *s, u32 limit, u32 memory_limit,
+				  u32 idle, bool split_gso)
 {
-	s->limit = all->limit;
-	s->memory_limit = all->memory_limit;
-	s->split_gso = all->split_gso;
-	s->table.idle = msecs_to_jiffies(all->idle);
+	s->limit = limit;
+	s->memory_limit = memory_limit;
+	s->split_gso = split_gso;
+	s->table.idle = msecs_to_jiffies(idle);
 }
 
 static inline struct sf_skb_cb *sf_cb(const struct sk_buff *skb)
