@@ -101,22 +101,22 @@ static_assert(sizeof(struct sf_queue) <= 64);
 
 struct sf_table {
 	u64		*tags;		/* for each set; byte 0: unused record */
-	u32		*outside;	/* for each set: packets that wait
+	u32		*elsewhere_of;	/* for each set: packets that wait
 					 * elsewhere
 					 */
 	struct sf_flow	*flows;
 	struct sf_queue	*queues;
 	u32		*spare;		/* the queues that are nobody's */
 	u32		spares;		/* how many */
-	bool		dry;		/* there were none, and something still
-					 * waits elsewhere for that
+	bool		queues_short;	/* there was none for a flow with a record,
+					 * and something still waits elsewhere
 					 */
 	u32		sets;
 	u32		set_shift;	/* a hash's first bits are its set */
 	u32		idle;		/* jiffies */
 	struct sf_flow_secret secret;
 	/* statistics */
-	u32		elsewhere;	/* packets, the sum of outside */
+	u32		elsewhere;	/* packets, the sum of those */
 	u32		used;		/* records that hold a flow */
 	u64		assigned;	/* times a flow was given a record */
 	u64		evictions;	/* times another had to go for that */
@@ -154,11 +154,11 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	t->set_shift = 32 - ilog2(t->sets);
 	sf_flow_secret_init(&t->secret);
 	t->tags = kvcalloc(t->sets, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
-	t->outside = kvcalloc(t->sets, sizeof(*t->outside), GFP_KERNEL_ACCOUNT);
+	t->elsewhere_of = kvcalloc(t->sets, sizeof(*t->elsewhere_of), GFP_KERNEL_ACCOUNT);
 	t->flows = kvcalloc(flows, sizeof(*t->flows), GFP_KERNEL_ACCOUNT);
 	t->queues = kvcalloc(queues, sizeof(*t->queues), GFP_KERNEL_ACCOUNT);
 	t->spare = kvcalloc(queues, sizeof(*t->spare), GFP_KERNEL_ACCOUNT);
-	if (!t->tags || !t->outside || !t->flows || !t->queues || !t->spare)
+	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
@@ -172,7 +172,7 @@ static inline void sf_table_free(struct sf_table *t)
 	kvfree(t->spare);
 	kvfree(t->queues);
 	kvfree(t->flows);
-	kvfree(t->outside);
+	kvfree(t->elsewhere_of);
 	kvfree(t->tags);
 }
 
@@ -185,9 +185,9 @@ static inline void sf_table_clear(struct sf_table *t)
 {
 	if (t->tags)
 		memset(t->tags, 0, t->sets * sizeof(*t->tags));
-	if (t->outside)
-		memset(t->outside, 0, t->sets * sizeof(*t->outside));
-	t->dry = false;
+	if (t->elsewhere_of)
+		memset(t->elsewhere_of, 0, t->sets * sizeof(*t->elsewhere_of));
+	t->queues_short = false;
 	t->elsewhere = 0;
 	t->used = 0;
 }
@@ -227,17 +227,17 @@ static inline u32 sf_table_queued(const struct sf_table *t)
 /* A packet of a flow of @set has begun to wait elsewhere. */
 static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
 {
-	t->outside[set]++;
+	t->elsewhere_of[set]++;
 	t->elsewhere++;
 }
 
 /* It no longer does. */
 static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 {
-	t->outside[set]--;
+	t->elsewhere_of[set]--;
 	t->elsewhere--;
 	if (!t->elsewhere)
-		t->dry = false;
+		t->queues_short = false;
 }
 
 /*
@@ -356,8 +356,8 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		if (f->queue)
 			return f;
 		if (unlikely(!t->spares))
-			t->dry = true;
-		if (unlikely(t->dry && (!t->spares || t->outside[set])))
+			t->queues_short = true;
+		if (unlikely(t->queues_short && (!t->spares || t->elsewhere_of[set])))
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
 			f->attained = 0;
@@ -365,7 +365,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		}
 		return f;
 	}
-	if (unlikely(t->outside[set] || !t->spares))
+	if (unlikely(t->elsewhere_of[set] || !t->spares))
 		return NULL;
 	way = sf_table_victim(t, set, now);
 	if (way == SF_WAYS)
