@@ -5,7 +5,7 @@
 #include "../sch_las/pkt_las.h"
 
 static const struct tc_opt las_opts[] = {
-	{ "limit", "limit", TC_UNIT_NONE, TCA_LAS_LIMIT },
+	{ "limit", "limit", TC_UNIT_PACKETS, TCA_LAS_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_LAS_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_LAS_IDLE },
@@ -51,11 +51,4 @@ static const struct tc_stat * const las_stats[] = {
 	NULL
 };
 
-static const char las_usage[] =
-	"Usage: ... las [ limit PACKETS ] [ memory_limit BYTES ]\n"
-	"               [ flows NUMBER ] [ idle TIME ]\n"
-	"               [ fair BYTES ] [ forgive RATE ] [ forgive_share PERCENT ]\n"
-	"               [ buffer TIME ] [ plain ]\n"
-	"               [ log K ] [ split_gso | no_split_gso ]\n";
-
-TC_PLUGIN(las, las_opts, las_stats, las_usage);
+TC_PLUGIN(las, las_opts, las_stats);

@@ -19,7 +19,7 @@ static const struct tc_opt run2c_opts[] = {
 	{ "no_order", "order", TC_UNIT_WORD, TCA_RUN2C_ORDER, 0 },
 	{ "other", "other", TC_UNIT_NAME, TCA_RUN2C_OTHER, 0, run2c_others },
 	{ "guarantee", "guarantee_percent", TC_UNIT_PERCENT, TCA_RUN2C_GUARANTEE },
-	{ "limit", "limit", TC_UNIT_NONE, TCA_RUN2C_LIMIT },
+	{ "limit", "limit", TC_UNIT_PACKETS, TCA_RUN2C_LIMIT },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_RUN2C_BUFFER },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_RUN2C_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_RUN2C_FLOWS },
@@ -75,11 +75,4 @@ static const struct tc_stat * const run2c_stats[] = {
 	NULL
 };
 
-static const char run2c_usage[] =
-	"Usage: ... run2c [ threshold BYTES ] [ span BYTES ] [ learn | no_learn ]\n"
-	"                 [ order | no_order ] [ other high | low ]\n"
-	"                 [ guarantee PERCENT ] [ limit PACKETS ] [ buffer TIME ]\n"
-	"                 [ memory_limit BYTES ] [ flows NUMBER ] [ idle TIME ]\n"
-	"                 [ split_gso | no_split_gso ]\n";
-
-TC_PLUGIN(run2c, run2c_opts, run2c_stats, run2c_usage);
+TC_PLUGIN(run2c, run2c_opts, run2c_stats);

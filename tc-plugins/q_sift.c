@@ -14,22 +14,22 @@ static const char * const sift_bands[] = {
 
 static const struct tc_opt sift_opts[] = {
 	{ "probability", "probability", TC_UNIT_NANO, TCA_SIFT_PROBABILITY },
-	{ "every", "every", TC_UNIT_NONE, TCA_SIFT_EVERY },
+	{ "every", "every", TC_UNIT_PACKETS, TCA_SIFT_EVERY },
 	{ "samples", "samples", TC_UNIT_NONE, TCA_SIFT_SAMPLES },
 	{ "bytes", "bytes", TC_UNIT_WORD, TCA_SIFT_BYTES, 1 },
 	{ "packets", "bytes", TC_UNIT_WORD, TCA_SIFT_BYTES, 0 },
 	{ "slow", "slow", TC_UNIT_RATE, TCA_SIFT_SLOW },
 	{ "guarantee", "guarantee_percent", TC_UNIT_PERCENT, TCA_SIFT_GUARANTEE },
-	{ "limit", "limit", TC_UNIT_NONE, TCA_SIFT_LIMIT },
-	{ "high", "high", TC_UNIT_NONE, TCA_SIFT_HIGH },
-	{ "low", "low", TC_UNIT_NONE, TCA_SIFT_LOW },
+	{ "limit", "limit", TC_UNIT_PACKETS, TCA_SIFT_LIMIT },
+	{ "high", "high", TC_UNIT_PACKETS, TCA_SIFT_HIGH },
+	{ "low", "low", TC_UNIT_PACKETS, TCA_SIFT_LOW },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_SIFT_BUFFER },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_SIFT_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_SIFT_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_SIFT_IDLE },
 	{ "red", "red", TC_UNIT_NAME, TCA_SIFT_RED, 0, sift_bands },
-	{ "red_min", "red_min", TC_UNIT_NONE, TCA_SIFT_RED_MIN },
-	{ "red_max", "red_max", TC_UNIT_NONE, TCA_SIFT_RED_MAX },
+	{ "red_min", "red_min", TC_UNIT_PACKETS, TCA_SIFT_RED_MIN },
+	{ "red_max", "red_max", TC_UNIT_PACKETS, TCA_SIFT_RED_MAX },
 	{ "red_probability", "red_probability", TC_UNIT_NANO, TCA_SIFT_RED_PROBABILITY },
 	{ "red_weight", "red_weight", TC_UNIT_NONE, TCA_SIFT_RED_WEIGHT },
 	{ "red_bandwidth", "red_bandwidth", TC_UNIT_RATE, TCA_SIFT_RED_BANDWIDTH },
@@ -91,16 +91,4 @@ static const struct tc_stat * const sift_stats[] = {
 	NULL
 };
 
-static const char sift_usage[] =
-	"Usage: ... sift [ probability P | every NUMBER ] [ samples NUMBER ]\n"
-	"                [ bytes | packets ] [ slow RATE ] [ guarantee PERCENT ]\n"
-	"                [ limit PACKETS ] [ high PACKETS ] [ low PACKETS ]\n"
-	"                [ buffer TIME ] [ memory_limit BYTES ]\n"
-	"                [ flows NUMBER ] [ idle TIME ]\n"
-	"                [ red none | high | low | both ] [ red_min PACKETS ]\n"
-	"                [ red_max PACKETS ] [ red_probability P ]\n"
-	"                [ red_weight NUMBER ] [ red_bandwidth RATE ]\n"
-	"                [ ecn | no_ecn ] [ split_gso | no_split_gso ]\n"
-	"                [ seed NUMBER ]\n";
-
-TC_PLUGIN(sift, sift_opts, sift_stats, sift_usage);
+TC_PLUGIN(sift, sift_opts, sift_stats);

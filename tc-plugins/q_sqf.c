@@ -15,7 +15,7 @@ static const char * const sqf_ends[] = { "tail", "head", NULL };
 
 static const struct tc_opt sqf_opts[] = {
 	{ "policy", "policy", TC_UNIT_NAME, TCA_SQF_POLICY, 0, sqf_policies },
-	{ "limit", "limit", TC_UNIT_NONE, TCA_SQF_LIMIT },
+	{ "limit", "limit", TC_UNIT_PACKETS, TCA_SQF_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_SQF_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_SQF_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_SQF_IDLE },
@@ -46,11 +46,4 @@ static const struct tc_stat * const sqf_stats[] = {
 	NULL
 };
 
-static const char sqf_usage[] =
-	"Usage: ... sqf [ policy sqf | lqf | fq ]\n"
-	"               [ limit PACKETS ] [ memory_limit BYTES ]\n"
-	"               [ flows NUMBER ] [ idle TIME ]\n"
-	"               [ quantum BYTES ] [ drop tail | head ]\n"
-	"               [ split_gso | no_split_gso ]\n";
-
-TC_PLUGIN(sqf, sqf_opts, sqf_stats, sqf_usage);
+TC_PLUGIN(sqf, sqf_opts, sqf_stats);

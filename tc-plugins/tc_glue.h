@@ -72,6 +72,7 @@ void print_nl(void);
 
 enum tc_unit {
 	TC_UNIT_NONE,
+	TC_UNIT_PACKETS,
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
 	TC_UNIT_RATE,		/* bytes per second */
@@ -119,6 +120,7 @@ static const struct tc_suffix {
 } tc_suffixes[] = {
 	/* those of tc(8); what has none is bytes, microseconds or bits there */
 	{ TC_UNIT_NONE, "", 1, 1 },
+	{ TC_UNIT_PACKETS, "", 1, 1 },
 	{ TC_UNIT_BYTES, "", 1, 1 },
 	{ TC_UNIT_BYTES, "b", 1, 1 },
 	{ TC_UNIT_BYTES, "k", 1 << 10, 1 },
@@ -155,21 +157,23 @@ static const struct tc_suffix {
 };
 
 static const struct tc_unit_text {
+	const char *value;	/* stands for one in the usage */
 	const char *what;	/* the value of an option is */
 	const char *typed;	/* and how it is written */
 } tc_unit_texts[] = {
-	[TC_UNIT_NONE] = { "a whole number", "0 to 4294967295" },
-	[TC_UNIT_BYTES] = { "a size in whole bytes",
+	[TC_UNIT_NONE] = { "NUMBER", "a whole number", "0 to 4294967295" },
+	[TC_UNIT_PACKETS] = { "PACKETS", "a whole number", "0 to 4294967295" },
+	[TC_UNIT_BYTES] = { "BYTES", "a size in whole bytes",
 			    "with b, k, m or g, without: b; 0 to 4294967295b" },
-	[TC_UNIT_MS] = { "a time in whole milliseconds",
+	[TC_UNIT_MS] = { "TIME", "a time in whole milliseconds",
 			 "with s, ms or us, without: us; 0 to 4294967295ms" },
-	[TC_UNIT_RATE] = { "a rate of whole bytes per second",
+	[TC_UNIT_RATE] = { "RATE", "a rate of whole bytes per second",
 			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
-	[TC_UNIT_PERCENT] = { "a whole number of percent",
+	[TC_UNIT_PERCENT] = { "PERCENT", "a whole number of percent",
 			      "with or without %; 0 to 4294967295" },
-	[TC_UNIT_MILLI] = { "a number with at most three decimals",
+	[TC_UNIT_MILLI] = { "NUMBER", "a number with at most three decimals",
 			    "0 to 4294967.295" },
-	[TC_UNIT_NANO] = { "a number with at most nine decimals",
+	[TC_UNIT_NANO] = { "PROBABILITY", "a number with at most nine decimals",
 			   "0 to 4.294967295" },
 };
 
@@ -245,11 +249,52 @@ bad:
 	return -1;
 }
 
+/* Whether both are words for values of one attribute */
+static inline bool tc_same_switch(const struct tc_opt *a, const struct tc_opt *b)
+{
+	return a->unit == TC_UNIT_WORD && b->unit == TC_UNIT_WORD &&
+	       a->attr == b->attr;
+}
+
+/* What there is to type, as "[ limit PACKETS ]" and "[ learn | no_learn ]" */
+static inline void tc_usage(const char *kind, const struct tc_opt *opts)
+{
+	char text[128], *end = text + sizeof(text), *at;
+	const struct tc_opt *o, *next;
+	int margin, column;
+	unsigned int i;
+
+	margin = fprintf(stderr, "Usage: ... %s", kind);
+	column = margin;
+	for (o = opts; o->name; o = next) {
+		at = text + snprintf(text, sizeof(text), " [ %s", o->name);
+		if (o->unit == TC_UNIT_NAME) {
+			for (i = 0; o->names[i]; i++)
+				at += snprintf(at, end - at, "%s%s", i ? " | " : " ",
+					       o->names[i]);
+		} else if (o->unit != TC_UNIT_WORD) {
+			at += snprintf(at, end - at, " %s", tc_unit_texts[o->unit].value);
+		}
+		for (next = o + 1; next->name; next++) {
+			/* Sets one attribute more, or is the same attribute's */
+			if (!strcmp(next->name, o->name))
+				continue;
+			if (!tc_same_switch(o, next))
+				break;
+			at += snprintf(at, end - at, " | %s", next->name);
+		}
+		at += snprintf(at, end - at, " ]");
+		if (column + (at - text) > 79)
+			column = fprintf(stderr, "\n%*s", margin, "") - 1;
+		column += fprintf(stderr, "%s", text);
+	}
+	fprintf(stderr, "\n");
+}
+
 /**
  * tc_parse_opts - add TCA_OPTIONS with the options typed to a request
  * @kind: the qdisc
  * @opts: the options there are, up to one without name
- * @usage: what to say to who needs it
  * @argc: number of words typed
  * @argv: the words
  * @n: the request
@@ -260,8 +305,7 @@ bad:
  * Return: what parse_qopt is to return.
  */
 static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
-				const char *usage, int argc, char **argv,
-				struct nlmsghdr *n)
+				int argc, char **argv, struct nlmsghdr *n)
 {
 	struct rtattr *nest = addattr_nest(n, TC_GLUE_MSG_MAX,
 					   TCA_OPTIONS | NLA_F_NESTED);
@@ -271,7 +315,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 
 	for (; argc > 0; argc -= used, argv += used) {
 		if (!strcmp(*argv, "help")) {
-			fputs(usage, stderr);
+			tc_usage(kind, opts);
 			return -1;
 		}
 		used = 0;
@@ -292,7 +336,7 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 		}
 		if (!used) {
 			fprintf(stderr, "What is \"%s\"?\n", *argv);
-			fputs(usage, stderr);
+			tc_usage(kind, opts);
 			return -1;
 		}
 	}
@@ -460,7 +504,6 @@ struct tc_plugin {
 	struct qdisc_util util;
 	const struct tc_opt *opts;
 	const struct tc_stat * const *stats;
-	const char *usage;
 };
 
 static inline int tc_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
@@ -469,7 +512,7 @@ static inline int tc_parse_qopt(const struct qdisc_util *qu, int argc, char **ar
 	const struct tc_plugin *plugin = (const struct tc_plugin *)qu;
 
 	(void)dev;
-	return tc_parse_opts(qu->id, plugin->opts, plugin->usage, argc, argv, n);
+	return tc_parse_opts(qu->id, plugin->opts, argc, argv, n);
 }
 
 static inline int tc_print_qopt(const struct qdisc_util *qu, FILE *f,
@@ -491,9 +534,8 @@ static inline int tc_print_xstats(const struct qdisc_util *qu, FILE *f,
  * @kind: its name
  * @options: those there are, up to one without name
  * @statistics: for each type of TCA_STATS_APP its fields, up to NULL
- * @text: what to say to who asks how to use it
  */
-#define TC_PLUGIN(kind, options, statistics, text)			\
+#define TC_PLUGIN(kind, options, statistics)				\
 	struct tc_plugin kind ## _qdisc_util = {			\
 		.util = {						\
 			.id = #kind,					\
@@ -503,7 +545,6 @@ static inline int tc_print_xstats(const struct qdisc_util *qu, FILE *f,
 		},							\
 		.opts = options,					\
 		.stats = statistics,					\
-		.usage = text,						\
 	}
 
 #endif

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bash completion: what is offered for a kind, with the completion of tc that the system has."""
+"""The usage that tc tells, and what bash completion makes of it.
 
+That is with the completion of tc that the system has.
+"""
+
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,6 +37,16 @@ def offered(*words: str) -> list[str]:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def test_usage(kind: str) -> None:
+    command = ["tc", "qdisc", "add", "dev", "lo", "root", kind, "help"]
+    told = subprocess.run(command, capture_output=True, text=True).stderr
+    assert told.startswith(f"Usage: ... {kind} [ ")
+    assert max(len(line) for line in told.splitlines()) < 80
+    groups = re.findall(r"\[ (.*?) \]", " ".join(told.split()))
+    table = of(kind)
+    assert sorted(groups) == sorted([*(o.usage for o in table.options), *table.words])
 
 
 def test_options(kind: str) -> None:

@@ -23,6 +23,7 @@ Values = dict[str, int]  # of options, by name
 
 @dataclass(frozen=True)
 class Unit:
+    value: str = ""  # stands for one in the usage
     what: str = ""  # a value has to be, as tc says it
     wrong: tuple[str, ...] = ()  # what is typed and is not
     suffixes: tuple[tuple[str, Fraction], ...] = ()  # to type, and what 1 of it is
@@ -58,9 +59,10 @@ def _suffixes(**sizes: Fraction | int) -> tuple[tuple[str, Fraction], ...]:
 
 
 _WHOLE = ("many", "-1", "4294967296", "1.5", "5k", "nan", "0x")
-NUMBER = Unit("a whole number", _WHOLE)
-PACKETS = Unit("a whole number", _WHOLE, refused=" packets")
+NUMBER = Unit("NUMBER", "a whole number", _WHOLE)
+PACKETS = Unit("PACKETS", "a whole number", _WHOLE, refused=" packets")
 BYTES = Unit(
+    "BYTES",
     "a size in whole bytes",
     ("many", "-1", "4294967296", "20000.5b", "5parsec", "5s"),
     (
@@ -73,6 +75,7 @@ BYTES = Unit(
     " bytes",
 )
 MS = Unit(
+    "TIME",
     "a time in whole milliseconds",
     ("many", "-1", "4294967296ms", "1.5ms", "999", "5parsec", "5b"),
     (
@@ -86,6 +89,7 @@ MS = Unit(
     "_ms",
 )
 RATE = Unit(
+    "RATE",
     "a rate of whole bytes per second",
     ("many", "-1", "4294967296bps", "7bit", "5parsec", "5s"),
     (
@@ -98,6 +102,7 @@ RATE = Unit(
     " bytes per second",
 )
 PERCENT = Unit(
+    "PERCENT",
     "a whole number of percent",
     ("many", "-1", "4294967296", "1.5", "5parsec"),
     (("", Fraction(1)), ("%", Fraction(1))),
@@ -107,10 +112,16 @@ PERCENT = Unit(
     "_percent",
 )
 MILLI = Unit(
-    "a number with at most three decimals", ("many", "-1", "0.3333", "4294968", "5s"), one=1000
+    "NUMBER",
+    "a number with at most three decimals",
+    ("many", "-1", "0.3333", "4294968", "5s"),
+    one=1000,
 )
 NANO = Unit(
-    "a number with at most nine decimals", ("many", "-1", "0.0000000001", "5", "1s"), one=10**9
+    "PROBABILITY",
+    "a number with at most nine decimals",
+    ("many", "-1", "0.0000000001", "5", "1s"),
+    one=10**9,
 )
 CHOICE = Unit()
 SWITCH = Unit()
@@ -201,6 +212,13 @@ class Option:
     def typed(self) -> list[str]:
         """The words that name it"""
         return list(self.words) or [self.name]
+
+    @property
+    def usage(self) -> str:
+        """How it is typed, as tc and man pages tell"""
+        if self.words:
+            return " | ".join(reversed(self.words))
+        return f"{self.name} {' | '.join(self.names) or self.unit.value}"
 
     @property
     def json(self) -> str:
