@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from .lib.command import run
+from .lib.drop_reasons import EVENT, TRACING
 from .lib.gate import Device, Gate
 from .lib.options import KINDS, TOP, of
 from .lib.refusals import Spare, spare_devices
@@ -34,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "faults: the kernel has to let allocations fail",
         "kprobes: the kernel has to have them",
         "kmemleak: the kernel has to look for leaks",
+        "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
         "tdc: the kernel's own tests of tc, which are run on one kernel",
         "last: after all others, in each part",
@@ -42,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart() -> None:
+    if TRACING.is_dir() and not any(TRACING.iterdir()):
+        run(f"mount -t tracefs tracefs {TRACING}")
     if KMEMLEAK.exists():
         for word in ("scan", "clear"):
             KMEMLEAK.write_text(word)
@@ -56,6 +61,8 @@ def _cannot(item: pytest.Item) -> str:
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("kmemleak") and not release.endswith("-debug"):
         return "only the debug kernel has kmemleak"
+    if item.get_closest_marker("drop_reasons") and not EVENT.exists():
+        return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("tdc"):
         if not release.startswith("7.2") or release.endswith(("-native", "-debug")):
             return "tdc asks for nothing that the others do not, and runs on one kernel"
@@ -64,7 +71,7 @@ def _cannot(item: pytest.Item) -> str:
 
 def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     share, _, shares = config.getoption("--share").partition("/")
-    always = any(item.get_closest_marker(mark) for mark in ("each_kernel", "tdc"))
+    always = any(map(item.get_closest_marker, ("each_kernel", "tdc", "drop_reasons")))
     if not share or always:
         return False
     return zlib.crc32(item.nodeid.encode()) % int(shares) != int(share) % int(shares)

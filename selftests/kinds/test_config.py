@@ -30,7 +30,7 @@ def test_print_back(gate: Callable[..., Gate], kind: str, option: Option) -> Non
     table, d0 = of(kind), gate()
     for value in option.values:
         if option.fixed and value == option.most:
-            continue  # takes memory from the beginning
+            continue  # takes memory from the beginning: once is enough, below
         given = table.given(option.name, value, table.published)
         if not given:
             continue
@@ -43,6 +43,16 @@ def test_print_back(gate: Callable[..., Gate], kind: str, option: Option) -> Non
         assert line == table.text(after)
         d0.renew(line)
         assert d0.show()["options"] == table.json(after), line
+
+
+def test_most_flows(gate: Callable[..., Gate], kind: str) -> None:
+    """All of them are there, and traffic passes; they take memory from the beginning."""
+    flows, d0 = of(kind)["flows"], gate()
+    d0.renew(f"flows {flows.most}")
+    assert d0.show()["options"]["flows"] == flows.most
+    for ident in range(50):
+        d0.send(flow(ident).frame(100, ident))
+    assert sorted(d0.order()) == list(range(50))
 
 
 def test_print_back_extremes(gate: Callable[..., Gate], kind: str) -> None:
