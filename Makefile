@@ -18,6 +18,7 @@
 #                          which takes three minutes, and if that goes well on 6.1,
 #                          6.12, 7.2 and the debug one, unless told which; or some,
 #                          named as pytest wants it
+# make coverage            which lines of the modules the tests execute
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
@@ -27,7 +28,7 @@
 # FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
 # too, those of a dask scheduler: docs/experiments.md.
 #
-# demo, experiment, figures, bench, test, check and shell need root on Debian or
+# demo, experiment, figures, bench, test, coverage, check and shell need root on Debian or
 # Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
@@ -114,6 +115,9 @@ bench-check: setup
 test: setup
 	$(PYTHON) -m vm test $(tested) $(if $(TESTS),--tests='$(TESTS)')
 
+coverage: setup
+	$(PYTHON) -m vm coverage $(if $(TESTS),--tests='$(TESTS)')
+
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
@@ -124,4 +128,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment figures bench bench-check test tdc check shell
+	demo experiment figures bench bench-check test coverage tdc check shell

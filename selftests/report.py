@@ -6,20 +6,24 @@ In a guest that is a port of its own, of which the other end is vm/verdicts.py. 
     {"tests": ["kinds/test_x.py::test_y[las]", ...], "left_out": {REASON: NUMBER OF TESTS}}
     {"begins": 0}                                      the test of this number in the list
     {"ends": 0, "how": "passed", "seconds": 1.5}       or "failed", with "text", why
+    {"counts": "build/.../sch_las.gcda", "data": "in base64"}   where the kernel counts for gcov
     {"trouble": "what is wrong with none of them in particular"}
     {"done": EXIT STATUS}
 
 A test that is skipped has failed: what a kernel cannot do is left out, and that is told.
 """
 
+import base64
 import json
 import os
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 TEXT = 4000  # characters of a failure
+GCOV = Path("/sys/kernel/debug/gcov")  # where modules count what they execute (vm/coverage.py)
 
 
 class Report:
@@ -65,6 +69,9 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        for path in sorted(GCOV.rglob("*.gcda")):
+            data = base64.b64encode(path.read_bytes()).decode()
+            self.tell(counts=str(path.relative_to(GCOV)), data=data)
         self.tell(done=int(exitstatus))
 
 

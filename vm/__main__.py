@@ -5,7 +5,7 @@ import argparse
 import shlex
 import sys
 
-from . import initramfs, suite
+from . import coverage, initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
@@ -21,12 +21,14 @@ def _arguments() -> argparse.Namespace:
         "chroot": "run a command in the root, in a copy of the tree",
         "run": "run a job in a guest",
         "test": "run all tests, in a guest of each kernel",
+        "coverage": "run all tests where modules count what they execute, and tell",
         "shell": "a shell in a functional guest (Ctrl-A X ends it)",
     }
     for name, text in about.items():
         command = commands.add_parser(name, help=text, description=text)
         if name == "test":
             command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
+        if name in ("test", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
         choices = SUITES if name == "root" else KERNELS
@@ -58,6 +60,8 @@ def _main() -> int:
         return chroot(options.kernel, options.words)
     if options.command == "test":
         return suite.run(list(dict.fromkeys(options.kernels)), shlex.split(options.tests))
+    if options.command == "coverage":
+        return coverage.run(shlex.split(options.tests))
     built = prepare(options.kernel)
     if options.command == "build":
         for name, version in versions(built).items():

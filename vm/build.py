@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .kernels import OWN, make_kernel
+from .kernels import COVERAGE, OWN, make_kernel
 from .root import (
     OWN_ROOT,
     SUITES,
@@ -122,7 +122,8 @@ def _base(kernel: str) -> Built:
 
 def make_arguments(built: Built) -> list[str]:
     """What make is to know of the kernel to build for."""
-    return [f"KDIR=/lib/modules/{built.version}/build", f"ARCH={built.arch}"]
+    counted = ["GCOV_PROFILE=y"] if built.kernel == COVERAGE else []
+    return [f"KDIR=/lib/modules/{built.version}/build", f"ARCH={built.arch}", *counted]
 
 
 def prepare(kernel: str) -> Built:

@@ -2,8 +2,9 @@
 """Kernels of our own, by NAME.config: each is built once from the source in the root of 7.2, by the
 compiler there, and kept in the cache.
 
-    debug   looks for bugs, in QEMU
-    native  user-mode Linux, a program of the machine it runs on, whose time can be virtual
+    debug     looks for bugs, in QEMU
+    native    user-mode Linux, a program of the machine it runs on, whose time can be virtual
+    coverage  the same, and our modules count how often each line is executed
 """
 
 import hashlib
@@ -12,7 +13,7 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .root import (
@@ -27,6 +28,7 @@ from .root import (
 )
 
 NATIVE = "native"
+COVERAGE = "coverage"
 _HERE = Path(__file__).parent
 _OBJECT = re.compile(rb"^  (?:AS|CC|HOSTCC) ", re.MULTILINE)
 _REPORT = 60  # seconds between two lines about how far it is
@@ -70,7 +72,10 @@ find linux-{name}/arch -name '*.[coSa]' -delete
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one of them is built; beside this file are NAME.config and maybe NAME.patch."""
+    """How one of them is built; beside this file are NAME.config and maybe NAME.patch.
+
+    Those of `like` come first, if it is like another.
+    """
 
     name: str
     arch: str
@@ -80,15 +85,21 @@ class Recipe:
     objects: int  # that there are, or so
     minutes: int  # that it takes, or so
     strip: str = ""
+    like: str = ""
 
     @property
     def tree(self) -> str:
         return f"usr/src/linux-{self.name}"
 
     @property
-    def files(self) -> list[Path]:
-        named = [_HERE / f"{self.name}.config", _HERE / f"{self.name}.patch"]
-        return [path for path in named if path.exists()]
+    def texts(self) -> dict[str, str]:
+        """NAME.config and maybe NAME.patch"""
+        found = {}
+        for suffix in ("config", "patch"):
+            paths = [_HERE / f"{name}.{suffix}" for name in (self.like, self.name)]
+            if text := "".join(path.read_text() for path in paths if path.exists()):
+                found[f"{self.name}.{suffix}"] = text
+        return found
 
     def script(self, text: str) -> str:
         return text.format(source=SOURCE_KEPT, tree=self.tree, **vars(self))
@@ -98,24 +109,12 @@ class Recipe:
         return [self.script(text) for text in (_UNPACK, _CONFIGURE, _MAKE, _INSTALL)]
 
 
-OWN = {
-    recipe.name: recipe
-    for recipe in (
-        Recipe(
-            "debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, minutes=10
-        ),
-        Recipe(
-            NATIVE,
-            "um",
-            "linux modules",
-            "linux",
-            "arch/um arch/x86",
-            800,
-            minutes=5,
-            strip="strip linux",
-        ),
-    )
-}
+_DEBUG = Recipe("debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, 10)
+_NATIVE = Recipe(
+    NATIVE, "um", "linux modules", "linux", "arch/um arch/x86", 800, 5, strip="strip linux"
+)
+_COVERAGE = replace(_NATIVE, name=COVERAGE, like=NATIVE)
+OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE)}
 
 
 def missing(wanted: str, config: str) -> list[str]:
@@ -128,7 +127,7 @@ def make_kernel(name: str, root: Path) -> Path:
     """What lies on `root` to have this kernel there; builds it if it is not in the cache."""
     recipe = OWN[name]
     compilers = [f"{n} {p['Version']}" for n, p in packages(root).items() if n.startswith("gcc-")]
-    known = [kernel_version(root), *compilers, *(path.read_text() for path in recipe.files)]
+    known = [kernel_version(root), *compilers, *recipe.texts.values()]
     digest = hashlib.sha256("\0".join([*known, *recipe.steps]).encode()).hexdigest()[:12]
     home = cache_dir() / "kernels" / f"{name}-{digest}"
     layer = home / "layer"
@@ -155,12 +154,12 @@ def _build(recipe: Recipe, root: Path, home: Path) -> None:
     unpack, configure, make, install = recipe.steps
     sources = home / "upper" / Path(recipe.tree).parent
     sources.mkdir(parents=True, exist_ok=True)
-    for path in recipe.files:
-        shutil.copy(path, sources)
+    for name, text in recipe.texts.items():
+        (sources / name).write_text(text)
     step(unpack)
     step(configure)
     config = home / "upper" / recipe.tree / ".config"
-    if lost := missing(recipe.files[0].read_text(), config.read_text()):
+    if lost := missing(recipe.texts[f"{recipe.name}.config"], config.read_text()):
         raise VMError(f"the {recipe.name} kernel cannot have {', '.join(lost)}")
     done = threading.Event()
     threading.Thread(target=_report, args=(recipe, log, done), daemon=True).start()

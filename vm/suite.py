@@ -18,14 +18,15 @@ from pathlib import Path
 from . import verdicts
 from .build import CHECKOUT, prepare
 from .guest import Guest
-from .kernels import NATIVE
-from .root import VMError
+from .kernels import COVERAGE, NATIVE
+from .root import SUITES, VMError
 
 HOST_TESTS = [
     *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
     "--ignore=lab/guest/tests",
 ]
-PARTS = {NATIVE: 5}  # guests, of which all tests of a kernel are shared; they mostly sleep there
+# Guests, of which all tests of a kernel are shared; in user-mode Linux they mostly sleep.
+PARTS = {NATIVE: 5, COVERAGE: 5}
 OTHER_PARTS = 2
 SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
@@ -174,7 +175,7 @@ def _progress(tasks: Sequence[Task], stop: Callable[[float], bool]) -> None:
             print(f"{time.monotonic() - began:4.0f} s: {'; '.join(parts)}", flush=True)
 
 
-def _stage(tasks: Sequence[Task], most: int) -> list[Outcome]:
+def stage(tasks: Sequence[Task], most: int) -> list[Outcome]:
     """Run them, and tell of each as it ends."""
     ended, outcomes = threading.Event(), []
     threading.Thread(target=_progress, args=(tasks, ended.wait), daemon=True).start()
@@ -196,7 +197,7 @@ def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it"""
     parts = 1 if tests else PARTS.get(kernel, OTHER_PARTS)
     share = []
-    if kernel not in (NATIVE, "debug") and not tests:
+    if kernel in SUITES and not tests:
         shift = sum(map(ord, kernel))  # not the same on all of them
         share = [f"--share={(_commit() + shift) % SHARES}/{SHARES}"]
     return [InGuest(kernel, i, parts, [*share, *tests]) for i in range(1, parts + 1)]
@@ -210,10 +211,10 @@ def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     first += guests(NATIVE, tests) if NATIVE in kernels else []
     second = [task for kernel in others for task in guests(kernel, tests)]
 
-    outcomes = _stage(first, len(first))
+    outcomes = stage(first, len(first))
     stopped = NATIVE in kernels and any(outcome.failures for outcome in outcomes)
     if not stopped:
-        outcomes += _stage(second, len(os.sched_getaffinity(0)))
+        outcomes += stage(second, len(os.sched_getaffinity(0)))
     print("\nthe slowest:")
     tests_run = [(test, outcome.where) for outcome in outcomes for test in outcome.told.tests]
     tests_run.sort(key=lambda run: -run[0].seconds)

@@ -24,6 +24,7 @@ class Verdicts:
     left_out: dict[str, int] = field(default_factory=dict)  # by the reason
     trouble: list[str] = field(default_factory=list)
     status: int | None = None  # of the whole, 0 if all is well
+    counts: dict[str, str] = field(default_factory=dict)  # of gcov, by the path of the file
 
     def feed(self, line: str) -> None:
         try:
@@ -45,6 +46,8 @@ class Verdicts:
                 raise ValueError
             test.passed = said["how"] == "passed"
             test.seconds, test.text = float(said["seconds"]), said.get("text", "")
+        elif "counts" in said:
+            self.counts[said["counts"]] = said["data"]
         elif "trouble" in said:
             self.trouble.append(said["trouble"])
         else:
