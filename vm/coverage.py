@@ -7,6 +7,7 @@ of the same gcc.
 
 import base64
 import json
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,8 @@ from .kernels import COVERAGE
 from .root import VMError, in_namespace, on_overlay
 
 _GCOV = "find . -name '*.gcda' -exec gcov --json-format --stdout --branch-probabilities {} +"
-_COUNTED = ("sch_", "include/shortfirst/")  # of the tree; what is for tests only is not
+# Of the tree: what is for tests only is not
+_COUNTED = re.compile(r"(sch|run2c)_\w+/|include/shortfirst/")
 
 
 class Counts:
@@ -31,7 +33,7 @@ class Counts:
         """What gcov tells of one object; a header is in several."""
         for file in told["files"]:
             name = file["file"].removeprefix(f"/{INSIDE}/")
-            if not name.startswith(_COUNTED):
+            if not _COUNTED.match(name):
                 continue
             for line in file["lines"]:
                 number = line["line_number"]
