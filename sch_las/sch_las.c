@@ -479,7 +479,8 @@ static int las_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 static void las_apply_options(struct las_sched *q, const u32 *opt)
 {
 	sf_options_apply(las_options, ARRAY_SIZE(las_options), q->opt, opt);
-	SF_SET_OPTIONS(LAS, &q->s, opt);
+	sf_set_options(&q->s, opt[TCA_LAS_LIMIT], opt[TCA_LAS_MEMORY_LIMIT],
+		       opt[TCA_LAS_IDLE], opt[TCA_LAS_SPLIT_GSO]);
 	q->fair_from = opt[TCA_LAS_FAIR] ?: LAS_RANK_LONG;
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
 	q->leak_min = div_u64((u64)opt[TCA_LAS_FORGIVE] << LAS_LEAK_SHIFT, HZ);

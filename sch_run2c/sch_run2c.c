@@ -373,7 +373,8 @@ static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 static void run2c_apply_options(struct run2c_sched *q, const u32 *opt)
 {
 	sf_options_apply(run2c_options, ARRAY_SIZE(run2c_options), q->opt, opt);
-	SF_SET_OPTIONS(RUN2C, &q->s, opt);
+	sf_set_options(&q->s, opt[TCA_RUN2C_LIMIT], opt[TCA_RUN2C_MEMORY_LIMIT],
+		       opt[TCA_RUN2C_IDLE], opt[TCA_RUN2C_SPLIT_GSO]);
 	q->guarantee.percent = opt[TCA_RUN2C_GUARANTEE];
 	q->s.link.buffer = msecs_to_jiffies(opt[TCA_RUN2C_BUFFER]);
 	q->s.link.least = RUN2C_ROOM_MIN;

@@ -450,7 +450,8 @@ static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 			       const struct sift_request *request)
 {
 	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), q->opt, opt);
-	SF_SET_OPTIONS(SIFT, &q->s, opt);
+	sf_set_options(&q->s, opt[TCA_SIFT_LIMIT], opt[TCA_SIFT_MEMORY_LIMIT],
+		       opt[TCA_SIFT_IDLE], opt[TCA_SIFT_SPLIT_GSO]);
 	q->band[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
 	q->band[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
 	q->guarantee.percent = opt[TCA_SIFT_GUARANTEE];

@@ -428,7 +428,8 @@ static int sqf_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
 {
 	sf_options_apply(sqf_options, ARRAY_SIZE(sqf_options), q->opt, opt);
-	SF_SET_OPTIONS(SQF, &q->s, opt);
+	sf_set_options(&q->s, opt[TCA_SQF_LIMIT], opt[TCA_SQF_MEMORY_LIMIT],
+		       opt[TCA_SQF_IDLE], opt[TCA_SQF_SPLIT_GSO]);
 }
 
 /*

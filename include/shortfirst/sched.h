@@ -85,13 +85,7 @@ struct sf_kind {
 	bool (*over)(struct Qdisc *sch, unsigned int gone);
 };
 
-/* Let it be as those of @KIND's options that all kinds have. */
-#define SF_SET_OPTIONS(KIND, s, opt)					\
-	sf_set_options(s, (opt)[TCA_ ## KIND ## _LIMIT],		\
-		       (opt)[TCA_ ## KIND ## _MEMORY_LIMIT],		\
-		       (opt)[TCA_ ## KIND ## _IDLE],			\
-		       (opt)[TCA_ ## KIND ## _SPLIT_GSO])
-
+/* Let it be as those options that all kinds have; @idle in ms. */
 static inline void sf_set_options(struct sf_sched *s, u32 limit, u32 memory_limit,
 				  u32 idle, bool split_gso)
 {
