@@ -437,11 +437,7 @@ static void las_reset(struct Qdisc *sch)
 	sf_table_clear(&q->s.table);
 }
 
-static const struct nla_policy las_policy[TCA_LAS_MAX + 1] = {
-	[TCA_LAS_LIMIT ... TCA_LAS_MAX] = { .type = NLA_U32 },
-};
-
-static const struct sf_option las_options[] = {
+static const struct sf_option las_rows[] = {
 	SF_LIMIT(LAS, 10000),
 	SF_MEMORY_LIMIT(LAS),
 	SF_FLOWS(LAS),
@@ -465,20 +461,11 @@ static const struct sf_option las_options[] = {
 	}
 };
 
-/* All options into @opt: those of @nla, if they are good, else as in @live or default */
-static int las_parse(struct nlattr *nla, const u32 *live, u32 *opt,
-		     struct netlink_ext_ack *extack)
-{
-	struct nlattr *tb[TCA_LAS_MAX + 1] = {};
-	int err = nla ? nla_parse_nested(tb, TCA_LAS_MAX, nla, las_policy, extack) : 0;
-
-	return err ?: sf_options_parse(las_options, ARRAY_SIZE(las_options), tb, live, opt,
-				      extack);
-}
+static const struct sf_options las_options = SF_OPTIONS(LAS, las);
 
 static void las_apply_options(struct las_sched *q, const u32 *opt)
 {
-	sf_options_apply(las_options, ARRAY_SIZE(las_options), q->opt, opt);
+	sf_options_apply(&las_options, q->opt, opt);
 	sf_set_options(&q->s, opt[TCA_LAS_LIMIT], opt[TCA_LAS_MEMORY_LIMIT],
 		       opt[TCA_LAS_IDLE], opt[TCA_LAS_SPLIT_GSO]);
 	q->fair_from = opt[TCA_LAS_FAIR] ?: LAS_RANK_LONG;
@@ -494,10 +481,11 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_LAS_MAX + 1];
 	u32 opt[TCA_LAS_MAX + 1];
 	int err;
 
-	err = las_parse(nla, q->opt, opt, extack);
+	err = sf_options_parse(&las_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
 
@@ -512,13 +500,14 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_LAS_MAX + 1];
 	u32 opt[TCA_LAS_MAX + 1];
 	u32 queues;
 	int err;
 
 	q->virtual_time = LAS_RANK_LONG;
 	q->s.victim = SF_NO_FLOW;
-	err = las_parse(nla, NULL, opt, extack);
+	err = sf_options_parse(&las_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
 	las_apply_options(q, opt);
@@ -544,8 +533,7 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(las_options, ARRAY_SIZE(las_options), q->opt,
-			       skb);
+	return sf_options_dump(&las_options, q->opt, skb);
 }
 
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

@@ -312,11 +312,7 @@ static void run2c_reset(struct Qdisc *sch)
 	sf_table_clear(&q->s.table);
 }
 
-static const struct nla_policy run2c_policy[TCA_RUN2C_MAX + 1] = {
-	[TCA_RUN2C_LIMIT ... TCA_RUN2C_MAX] = { .type = NLA_U32 },
-};
-
-static const struct sf_option run2c_options[] = {
+static const struct sf_option run2c_rows[] = {
 	SF_LIMIT(RUN2C, 10000),
 	SF_MEMORY_LIMIT(RUN2C),
 	SF_FLOWS(RUN2C),
@@ -346,15 +342,16 @@ static const struct sf_option run2c_options[] = {
 	}
 };
 
-/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+static const struct sf_options run2c_options = SF_OPTIONS(RUN2C, run2c);
+
+/* sf_options_parse(), and what no single option can tell */
 static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 		       struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_RUN2C_MAX + 1] = {};
-	int err = nla ? nla_parse_nested(tb, TCA_RUN2C_MAX, nla, run2c_policy, extack) : 0;
+	struct nlattr *tb[TCA_RUN2C_MAX + 1];
+	int err;
 
-	err = err ?: sf_options_parse(run2c_options, ARRAY_SIZE(run2c_options), tb, live,
-				      opt, extack);
+	err = sf_options_parse(&run2c_options, nla, tb, live, opt, extack);
 	if (err)
 		return err;
 	if (opt[TCA_RUN2C_THRESHOLD] >= opt[TCA_RUN2C_SPAN]) {
@@ -372,7 +369,7 @@ static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 
 static void run2c_apply_options(struct run2c_sched *q, const u32 *opt)
 {
-	sf_options_apply(run2c_options, ARRAY_SIZE(run2c_options), q->opt, opt);
+	sf_options_apply(&run2c_options, q->opt, opt);
 	sf_set_options(&q->s, opt[TCA_RUN2C_LIMIT], opt[TCA_RUN2C_MEMORY_LIMIT],
 		       opt[TCA_RUN2C_IDLE], opt[TCA_RUN2C_SPLIT_GSO]);
 	q->guarantee.percent = opt[TCA_RUN2C_GUARANTEE];
@@ -487,7 +484,7 @@ static int run2c_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(run2c_options, ARRAY_SIZE(run2c_options), q->opt, skb);
+	return sf_options_dump(&run2c_options, q->opt, skb);
 }
 
 static struct tc_run2c_band run2c_dump_band(const struct sf_band *band)

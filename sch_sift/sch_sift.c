@@ -315,11 +315,7 @@ static void sift_reset(struct Qdisc *sch)
 	sf_table_clear(&q->s.table);
 }
 
-static const struct nla_policy sift_policy[TCA_SIFT_MAX + 1] = {
-	[TCA_SIFT_LIMIT ... TCA_SIFT_MAX] = { .type = NLA_U32 },
-};
-
-static const struct sf_option sift_options[] = {
+static const struct sf_option sift_rows[] = {
 	SF_LIMIT(SIFT, 10000),
 	SF_MEMORY_LIMIT(SIFT),
 	SF_FLOWS(SIFT),
@@ -381,23 +377,23 @@ static const struct sf_option sift_options[] = {
 	}
 };
 
-/* What a request changes, beyond the options */
+static const struct sf_options sift_options = SF_OPTIONS(SIFT, sift);
+
+/* What a request changes, beyond the options; all false before sift_parse() */
 struct sift_request {
 	bool	sampling;
 	bool	seed;
 	bool	red;
 };
 
-/* All options into @opt: those of @nla, if they are good, else as in @live or default */
+/* sf_options_parse(), what no single option can tell, and what is to be made anew */
 static int sift_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 		      struct sift_request *request, struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_SIFT_MAX + 1] = {};
-	int err = nla ? nla_parse_nested(tb, TCA_SIFT_MAX, nla, sift_policy, extack) : 0;
-	int i;
+	struct nlattr *tb[TCA_SIFT_MAX + 1];
+	int err, i;
 
-	err = err ?: sf_options_parse(sift_options, ARRAY_SIZE(sift_options), tb, live,
-				      opt, extack);
+	err = sf_options_parse(&sift_options, nla, tb, live, opt, extack);
 	if (err)
 		return err;
 	if (tb[TCA_SIFT_PROBABILITY] && !tb[TCA_SIFT_EVERY])
@@ -449,7 +445,7 @@ static void sift_set_red(struct sift_sched *q, const u32 *opt)
 static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 			       const struct sift_request *request)
 {
-	sf_options_apply(sift_options, ARRAY_SIZE(sift_options), q->opt, opt);
+	sf_options_apply(&sift_options, q->opt, opt);
 	sf_set_options(&q->s, opt[TCA_SIFT_LIMIT], opt[TCA_SIFT_MEMORY_LIMIT],
 		       opt[TCA_SIFT_IDLE], opt[TCA_SIFT_SPLIT_GSO]);
 	q->band[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
@@ -522,8 +518,7 @@ static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct sift_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(sift_options, ARRAY_SIZE(sift_options), q->opt,
-			       skb);
+	return sf_options_dump(&sift_options, q->opt, skb);
 }
 
 static struct tc_sift_band sift_dump_band(const struct sift_band *band)

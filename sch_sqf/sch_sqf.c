@@ -392,11 +392,7 @@ static void sqf_reset(struct Qdisc *sch)
 	sf_table_clear(&q->s.table);
 }
 
-static const struct nla_policy sqf_policy[TCA_SQF_MAX + 1] = {
-	[TCA_SQF_LIMIT ... TCA_SQF_MAX] = { .type = NLA_U32 },
-};
-
-static const struct sf_option sqf_options[] = {
+static const struct sf_option sqf_rows[] = {
 	SF_LIMIT(SQF, 1000),
 	SF_MEMORY_LIMIT(SQF),
 	SF_FLOWS(SQF),
@@ -414,20 +410,11 @@ static const struct sf_option sqf_options[] = {
 	}
 };
 
-/* All options into @opt: those of @nla, if they are good, else as in @live or default */
-static int sqf_parse(struct nlattr *nla, const u32 *live, u32 *opt,
-		     struct netlink_ext_ack *extack)
-{
-	struct nlattr *tb[TCA_SQF_MAX + 1] = {};
-	int err = nla ? nla_parse_nested(tb, TCA_SQF_MAX, nla, sqf_policy, extack) : 0;
-
-	return err ?: sf_options_parse(sqf_options, ARRAY_SIZE(sqf_options), tb, live, opt,
-				      extack);
-}
+static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
 
 static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
 {
-	sf_options_apply(sqf_options, ARRAY_SIZE(sqf_options), q->opt, opt);
+	sf_options_apply(&sqf_options, q->opt, opt);
 	sf_set_options(&q->s, opt[TCA_SQF_LIMIT], opt[TCA_SQF_MEMORY_LIMIT],
 		       opt[TCA_SQF_IDLE], opt[TCA_SQF_SPLIT_GSO]);
 }
@@ -473,11 +460,12 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_SQF_MAX + 1];
 	u32 opt[TCA_SQF_MAX + 1];
 	u32 policy = q->opt[TCA_SQF_POLICY];
 	int err;
 
-	err = sqf_parse(nla, q->opt, opt, extack);
+	err = sf_options_parse(&sqf_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
 
@@ -494,11 +482,12 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_SQF_MAX + 1];
 	u32 opt[TCA_SQF_MAX + 1];
 	u32 queues;
 	int err;
 
-	err = sqf_parse(nla, NULL, opt, extack);
+	err = sf_options_parse(&sqf_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
 	sqf_apply_options(q, opt);
@@ -527,8 +516,7 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
-	return sf_options_dump(sqf_options, ARRAY_SIZE(sqf_options), q->opt,
-			       skb);
+	return sf_options_dump(&sqf_options, q->opt, skb);
 }
 
 static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

@@ -96,6 +96,25 @@ struct sf_option {
 		SF_SWITCH("split_gso")					\
 	}
 
+/* The options of a kind, see SF_OPTIONS() */
+struct sf_options {
+	const struct sf_option *rows;
+	size_t	count;
+	int	max;		/* attribute */
+	const struct nla_policy *policy;
+};
+
+/* Those of @KIND, of which kind_rows[] tells */
+#define SF_OPTIONS(KIND, kind)						\
+	{								\
+		.rows = kind ## _rows,					\
+		.count = ARRAY_SIZE(kind ## _rows),			\
+		.max = TCA_ ## KIND ## _MAX,				\
+		.policy = (const struct nla_policy[]) {			\
+			[1 ... TCA_ ## KIND ## _MAX] = { .type = NLA_U32 } \
+		}							\
+	}
+
 static inline bool sf_option_good(const struct sf_option *o, u32 val)
 {
 	const struct netlink_range_validation *range = o->policy.range;
@@ -106,26 +125,31 @@ static inline bool sf_option_good(const struct sf_option *o, u32 val)
 
 /**
  * sf_options_parse - what a qdisc's options are to be
- * @table: the options there are
- * @count: how many
- * @tb: the attributes of the request
+ * @options: those there are
+ * @nla: the request, may be NULL
+ * @tb: where its attributes go
  * @live: those of the qdisc, for what the request leaves out; NULL: it is new, the
  *	  defaults are
  * @opt: where all go, by attribute
  * @extack: for what is said of a bad value
  *
- * Return: 0, -EINVAL for a bad value, or -EOPNOTSUPP for one that cannot be changed;
- * then nothing is to be done with @opt.
+ * Return: 0, -EINVAL for a bad value or attribute, or -EOPNOTSUPP for a value that cannot
+ * be changed; then nothing is to be done with @opt.
  */
-static inline int sf_options_parse(const struct sf_option *table, size_t count,
+static inline int sf_options_parse(const struct sf_options *options, struct nlattr *nla,
 				   struct nlattr **tb, const u32 *live, u32 *opt,
 				   struct netlink_ext_ack *extack)
 {
 	const struct sf_option *o;
 	const char *refusal;
+	int err;
 	u32 val;
 
-	for (o = table; o < table + count; o++) {
+	memset(tb, 0, (options->max + 1) * sizeof(*tb));
+	err = nla ? nla_parse_nested(tb, options->max, nla, options->policy, extack) : 0;
+	if (err)
+		return err;
+	for (o = options->rows; o < options->rows + options->count; o++) {
 		opt[o->attr] = live ? live[o->attr] : o->value;
 		if (!tb[o->attr])
 			continue;
@@ -149,12 +173,12 @@ static inline int sf_options_parse(const struct sf_option *table, size_t count,
 }
 
 /* sf_options_apply - let @live, which a dump reads without lock, be as @opt */
-static inline void sf_options_apply(const struct sf_option *table, size_t count,
-				    u32 *live, const u32 *opt)
+static inline void sf_options_apply(const struct sf_options *options, u32 *live,
+				    const u32 *opt)
 {
 	const struct sf_option *o;
 
-	for (o = table; o < table + count; o++)
+	for (o = options->rows; o < options->rows + options->count; o++)
 		WRITE_ONCE(live[o->attr], opt[o->attr]);
 }
 
@@ -163,15 +187,15 @@ static inline void sf_options_apply(const struct sf_option *table, size_t count,
  *
  * Return: what the dump of a qdisc is to return.
  */
-static inline int sf_options_dump(const struct sf_option *table, size_t count,
-				  const u32 *live, struct sk_buff *skb)
+static inline int sf_options_dump(const struct sf_options *options, const u32 *live,
+				  struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
 	const struct sf_option *o;
 
 	if (!nest)
 		return -EMSGSIZE;
-	for (o = table; o < table + count; o++) {
+	for (o = options->rows; o < options->rows + options->count; o++) {
 		if (nla_put_u32(skb, o->attr, READ_ONCE(live[o->attr]))) {
 			nla_nest_cancel(skb, nest);
 			return -EMSGSIZE;
