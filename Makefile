@@ -15,9 +15,9 @@
 #                          STORE=1: what demo and bench measure is README.md's from now on
 # make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
 #                          all tests, in virtual machines: on the native kernel,
-#                          which takes three minutes, and if that goes well on 6.1,
-#                          6.12, 7.2 and the debug one, unless told which; or some,
-#                          named as pytest wants it
+#                          which takes three minutes, and on the sanitized one, and
+#                          if that goes well on 6.1, 6.12, 7.2 and the debug one,
+#                          unless told which; or some, named as pytest wants it
 # make coverage            which lines of the modules the tests execute
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
@@ -36,7 +36,7 @@ KDIR	?= /lib/modules/$(shell uname -r)/build
 one	= $(or $(firstword $(KERNEL)),6.1)
 lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
-tested	= $(or $(KERNEL),native $(each) debug)
+tested	= $(or $(KERNEL),native sanitized $(each) debug)
 
 # A module is a folder with a source of its name: sch_las/sch_las.c
 FOLDERS	:= $(patsubst %/,%,$(wildcard */))
@@ -122,7 +122,7 @@ tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
 check: setup
-	selftests/check $(filter-out debug native,$(each))
+	selftests/check $(filter-out debug native sanitized,$(each))
 
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)

@@ -23,6 +23,7 @@ from .lib.refusals import Spare, spare_devices
 from .report import WHY
 
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
+OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     for mark in (
-        "each_kernel: depends on the kernel, so that each is asked (of others some: --share)",
+        "each_kernel: depends on the distribution's kernel or tc, so that each is asked (of others"
+        " some: --share)",
+        "debug_kernel: the same for the one that looks for what no other finds",
         "faults: the kernel has to let allocations fail",
         "kprobes: the kernel has to have them",
         "kmemleak: the kernel has to look for leaks",
@@ -54,25 +57,24 @@ def pytest_sessionstart() -> None:
 
 def _cannot(item: pytest.Item) -> str:
     """Why this kernel is not asked"""
-    release = os.uname().release
-    if item.get_closest_marker("faults") and not release.endswith(("-debug", "-native")):
+    if item.get_closest_marker("faults") and OWN not in ("native", "sanitized", "debug"):
         return "only our own kernels let allocations fail"
-    if item.get_closest_marker("kprobes") and release.endswith("-native"):
+    if item.get_closest_marker("kprobes") and OWN in ("native", "sanitized"):
         return "user-mode Linux has no kprobes"
-    if item.get_closest_marker("kmemleak") and not release.endswith("-debug"):
+    if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("tdc"):
-        if not release.startswith("7.2") or release.endswith(("-native", "-debug")):
+        if OWN != "native":
             return "tdc asks for nothing that the others do not, and runs on one kernel"
     return ""
 
 
 def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     share, _, shares = config.getoption("--share").partition("/")
-    always = any(map(item.get_closest_marker, ("each_kernel", "tdc", "drop_reasons")))
-    if not share or always:
+    marks = ["debug_kernel"] if OWN == "debug" else ["each_kernel", "drop_reasons"]
+    if not share or any(map(item.get_closest_marker, marks)):
         return False
     return zlib.crc32(item.nodeid.encode()) % int(shares) != int(share) % int(shares)
 

@@ -5,6 +5,7 @@ compiler there, and kept in the cache.
     debug     looks for bugs, in QEMU
     native    user-mode Linux, a program of the machine it runs on, whose time can be virtual
     coverage  the same, and our modules count how often each line is executed
+    sanitized the same, and it looks for bugs
 """
 
 import hashlib
@@ -29,8 +30,10 @@ from .root import (
 
 NATIVE = "native"
 COVERAGE = "coverage"
+SANITIZED = "sanitized"
 _HERE = Path(__file__).parent
 _OBJECT = re.compile(rb"^  (?:AS|CC|HOSTCC) ", re.MULTILINE)
+_OPTION = re.compile(r"^(CONFIG_\w+)=.*", re.MULTILINE)
 _REPORT = 60  # seconds between two lines about how far it is
 
 _UNPACK = """set -e
@@ -114,13 +117,16 @@ _NATIVE = Recipe(
     NATIVE, "um", "linux modules", "linux", "arch/um arch/x86", 800, 5, strip="strip linux"
 )
 _COVERAGE = replace(_NATIVE, name=COVERAGE, like=NATIVE)
-OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE)}
+_SANITIZED = replace(_NATIVE, name=SANITIZED, like=NATIVE)
+OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE, _SANITIZED)}
 
 
 def missing(wanted: str, config: str) -> list[str]:
-    """The options of a fragment that a configuration does not have: what they need is not there."""
+    """The options of a fragment that a configuration does not have: what they need is not there.
+    Of an option that is told twice the last counts."""
     have = set(config.splitlines())
-    return [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in have]
+    told = {found[1]: found[0] for found in _OPTION.finditer(wanted)}
+    return [line for line in told.values() if line not in have]
 
 
 def make_kernel(name: str, root: Path) -> Path:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All tests, in two stages. What takes a minute or two: those on the host, and those in the
-native kernel. Then, if all of these have passed, those in the other kernels, in QEMU: all on the
-debug one; on the others what depends on the kernel, and of the rest a share, another one with each
-commit.
+"""All tests, in two stages. What takes some minutes: those on the host, and all in user-mode Linux,
+in the native kernel and in the sanitized one. Then, if all of these have passed, those in the other
+kernels, in QEMU: on each what depends on it, and of the rest a share, another one with each commit.
 """
 
 import os
@@ -18,15 +17,15 @@ from pathlib import Path
 from . import verdicts
 from .build import CHECKOUT, prepare
 from .guest import Guest
-from .kernels import COVERAGE, NATIVE
-from .root import SUITES, VMError
+from .kernels import COVERAGE, NATIVE, SANITIZED
+from .root import VMError
 
 HOST_TESTS = [
     *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
     "--ignore=lab/guest/tests",
 ]
 # Guests, of which all tests of a kernel are shared; in user-mode Linux they mostly sleep.
-PARTS = {NATIVE: 5, COVERAGE: 5}
+PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
 SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
@@ -197,7 +196,7 @@ def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it"""
     parts = 1 if tests else PARTS.get(kernel, OTHER_PARTS)
     share = []
-    if kernel in SUITES and not tests:
+    if kernel not in PARTS and not tests:
         shift = sum(map(ord, kernel))  # not the same on all of them
         share = [f"--share={(_commit() + shift) % SHARES}/{SHARES}"]
     return [InGuest(kernel, i, parts, [*share, *tests]) for i in range(1, parts + 1)]
@@ -205,14 +204,14 @@ def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
 
 def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     """Run all tests, or those named, in guests only; the exit status."""
-    others = [kernel for kernel in kernels if kernel != NATIVE]
+    others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     first: list[Task] = [] if tests else [Host()]
-    first += guests(NATIVE, tests) if NATIVE in kernels else []
+    first += [task for kernel in kernels if kernel in PARTS for task in guests(kernel, tests)]
     second = [task for kernel in others for task in guests(kernel, tests)]
 
     outcomes = stage(first, len(first))
-    stopped = NATIVE in kernels and any(outcome.failures for outcome in outcomes)
+    stopped = len(others) < len(kernels) and any(outcome.failures for outcome in outcomes)
     if not stopped:
         outcomes += stage(second, len(os.sched_getaffinity(0)))
     print("\nthe slowest:")

@@ -17,3 +17,9 @@ def test_all_there() -> None:
 def test_missing() -> None:
     config = '# CONFIG_KASAN is not set\nCONFIG_NR_CPUS=40\nCONFIG_LOCALVERSION="-debug"\n'
     assert missing(WANTED, config) == ["CONFIG_KASAN=y", "CONFIG_NR_CPUS=4"]
+
+
+def test_told_twice() -> None:
+    config = WANTED.replace("=4", "=2")
+    assert missing(WANTED + "CONFIG_NR_CPUS=2\n", config) == []
+    assert missing(WANTED + "CONFIG_NR_CPUS=2\n", WANTED) == ["CONFIG_NR_CPUS=2"]

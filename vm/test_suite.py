@@ -84,6 +84,7 @@ def test_an_outcome_tells_why() -> None:
         (["6.1", "native", "debug"], "native", 1, {"host", "native"}),
         (["native", "6.1"], "host", 1, {"host", "native"}),
         (["native", "6.1"], "6.1", 1, {"host", "native", "6.1"}),
+        (["6.1", "sanitized"], "sanitized", 1, {"host", "sanitized"}),
     ],
 )
 def test_what_fails_fast_ends_it(
@@ -140,12 +141,12 @@ def test_some_tests_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With so many commits each share comes, on each kernel; our own kernels are asked all."""
-    for kernel in ("6.1", "6.12", "7.2"):
+    """With so many commits each share comes, on each kernel; those that are fast are asked all."""
+    for kernel in ("6.1", "6.12", "7.2", "debug"):
         shares = set()
         for commit in range(suite.SHARES):
             monkeypatch.setattr(suite, "_commit", lambda number=commit: number)
             shares |= {task.arguments[1] for task in suite.guests(kernel, [])}
         assert shares == {f"--share={n}/{suite.SHARES}" for n in range(suite.SHARES)}
-    for kernel in ("native", "debug"):
+    for kernel in ("native", "sanitized"):
         assert all(len(task.arguments) == 1 for task in suite.guests(kernel, []))

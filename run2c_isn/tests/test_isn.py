@@ -30,7 +30,7 @@ import pytest
 
 from selftests.lib.command import do, run
 
-pytestmark = [pytest.mark.kprobes, pytest.mark.each_kernel]
+pytestmark = [pytest.mark.kprobes, pytest.mark.each_kernel, pytest.mark.debug_kernel]
 
 SPAN, LOW = 4 << 20, 10
 DEFAULTS = {"span": str(SPAN), "low": "10", "ports": "0-65535", "enabled": "Y"}

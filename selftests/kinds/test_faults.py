@@ -35,7 +35,7 @@ from selftests.lib.netlink import (
 )
 from selftests.lib.options import of
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.debug_kernel]
 
 CLASSID = 1  # TCA_MATCHALL_*
 DEBUG = "/sys/kernel/debug"

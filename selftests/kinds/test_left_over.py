@@ -13,7 +13,7 @@ import pytest
 from selftests.guest import KINDS, KMEMLEAK
 from selftests.lib.command import run
 
-pytestmark = [pytest.mark.last, pytest.mark.each_kernel]
+pytestmark = [pytest.mark.last, pytest.mark.each_kernel, pytest.mark.debug_kernel]
 OURS = {"sch_gate", "sch_srpt", "run2c_isn", *(f"sch_{kind}" for kind in KINDS)}
 
 
