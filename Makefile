@@ -97,7 +97,7 @@ demo: setup
 
 experiment: setup
 	$(PYTHON) -m lab experiment $(NAME) --kernel $(lab) \
-		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases "$(CASES)") \
 		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
 figures: setup
