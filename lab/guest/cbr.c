@@ -7,7 +7,8 @@
  * FLOW is NAME:FROM:PHASE,PHASE,... and PHASE is SECONDS*BYTES/US: for so many
  * seconds a datagram of so many bytes every so many microseconds; SECONDS*0 is
  * silence. All phases of a flow have the same ports. What it sends from second
- * FROM on is measured.
+ * FROM on is measured. With :ecn after the last phase it may be marked instead of
+ * being dropped: ECT(0).
  *
  * One process sends and receives, so that one clock measures the delay: from
  * sendto() to the packet's arrival at the receiver's device. For each flow it
@@ -29,6 +30,7 @@
 #define MAX_FLOWS	8
 #define MAX_PHASES	4
 #define MAX_BYTES	1472
+#define ECT_0		2
 #define NEVER		LLONG_MAX
 #define STRAGGLERS	(30 * NSEC)
 #define PROGRESS	(30 * NSEC)
@@ -49,7 +51,7 @@ struct flow {
 	char name[16];
 	long long from, next;	/* ns */
 	struct phase phases[MAX_PHASES], *phase, *stop;
-	int sock;
+	int sock, ecn;
 	unsigned int expected, sent, received;
 	long long *delay;	/* of the measured packets, ns; NEVER: lost */
 	long long least;
@@ -84,6 +86,10 @@ static void parse_flow(struct flow *f, const char *arg)
 	f->from = from * NSEC;
 	for (ph = f->phases; p[len]; ph++, begin += span * NSEC) {
 		double us = 0;
+
+		f->ecn = !strcmp(p + len, ":ecn") ? ECT_0 : 0;
+		if (f->ecn)
+			break;
 
 		p += len + 1;
 		if (ph == f->phases + MAX_PHASES || (p[-1] != ',' && p[-1] != ':') ||
@@ -207,7 +213,9 @@ static void open_sockets(const char *snd, const char *rcv, const char *addr, int
 		};
 
 		flows[i].sock = udp_socket(SO_SNDBUFFORCE);
-		if (bind(flows[i].sock, (struct sockaddr *)&from, sizeof(from)) ||
+		if ((flows[i].ecn && setsockopt(flows[i].sock, IPPROTO_IP, IP_TOS,
+						&flows[i].ecn, sizeof(flows[i].ecn))) ||
+		    bind(flows[i].sock, (struct sockaddr *)&from, sizeof(from)) ||
 		    connect(flows[i].sock, (struct sockaddr *)&to, sizeof(to)))
 			err(1, "%s port %d", addr, port);
 	}

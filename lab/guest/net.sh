@@ -37,6 +37,19 @@ link() {
 	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off
 }
 
+namespace() { # NAME
+	ip netns add "$1"
+	ip -n "$1" link set lo up
+	# No link-local addresses: nothing but the flows sends packets
+	ip netns exec "$1" sysctl -qw \
+		net.ipv6.conf.default.addr_gen_mode=1 \
+		net.ipv6.conf.default.accept_ra=0 \
+		net.ipv4.tcp_no_metrics_save=1 \
+		net.ipv4.ip_local_port_range="1024 65535" \
+		net.ipv4.ip_forward=1 \
+		net.ipv6.conf.all.forwarding=1
+}
+
 net_up() {
 	local ns half
 
@@ -45,16 +58,7 @@ net_up() {
 	"srpt limit "*) load_srpt "limit=${QDISC##* }" ;;
 	esac
 	for ns in snd rtr rcv; do
-		ip netns add "$ns"
-		ip -n "$ns" link set lo up
-		# No link-local addresses: nothing but the flows sends packets
-		ip netns exec "$ns" sysctl -qw \
-			net.ipv6.conf.default.addr_gen_mode=1 \
-			net.ipv6.conf.default.accept_ra=0 \
-			net.ipv4.tcp_no_metrics_save=1 \
-			net.ipv4.ip_local_port_range="1024 65535" \
-			net.ipv4.ip_forward=1 \
-			net.ipv6.conf.all.forwarding=1
+		namespace "$ns"
 	done
 	ip link add snd0 address 02:00:00:00:01:01 netns snd type veth \
 		peer name rtr0 address 02:00:00:00:01:02 netns rtr
@@ -135,6 +139,48 @@ old_tcp() {
 	ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=reno \
 		net.ipv4.tcp_sack=0 net.ipv4.tcp_frto=0 \
 		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
+}
+
+# more_hosts "NUMBER ...": rcv is 10.0.2.NUMBER, too
+more_hosts() {
+	local host
+
+	for host in $1; do
+		ip -n rcv addr add "10.0.2.$host/24" dev rcv0
+		ip -n rtr neigh add "10.0.2.$host" lladdr 02:00:00:00:02:01 dev rtr1 nud permanent
+	done
+}
+
+# What comes to port 9 goes no further than the device
+discard() {
+	tc -n rcv qdisc add dev rcv0 clsact
+	tc -n rcv filter add dev rcv0 ingress protocol ip u32 \
+		match ip dport 9 0xffff action drop
+}
+
+# tunnel_up: between the namespaces snd.in and rcv.in, 10.0.5.1 and 10.0.5.2, all is in one UDP
+# flow. Frames to a neighbour are not the device's at the other end of the pair: tunnel alone
+# takes them there.
+tunnel_up() {
+	local end n=1
+
+	for end in snd rcv; do
+		namespace "$end.in"
+		ip link add tun0 address "02:00:00:00:05:0$n" mtu 1420 netns "$end.in" type veth \
+			peer name out0 address "02:00:00:00:05:1$n" mtu 1420 netns "$end"
+		link "$end.in" tun0 5 $n $((3 - n))
+		# A checksum is there before the packet is in another
+		ip netns exec "$end.in" ethtool -K tun0 tx off
+		ip -n "$end.in" route add default via "10.0.5.$((3 - n))"
+		ip -n "$end" link set out0 up
+		n=$((n + 1))
+	done
+	# shellcheck disable=SC2154 # set by who sources this
+	"$here/tunnel" --snd snd --rcv rcv --dev out0 --addr 10.0.1.1 --peer 10.0.2.1 \
+		>/run/tunnel.log &
+	while [ ! -s /run/tunnel.log ]; do
+		sleep 0.01
+	done
 }
 
 # The bottleneck's statistics, for people on the console, as JSON on fd 3

@@ -23,6 +23,9 @@
 #   SAMPLES        the kind, to tell which flows it has sampled
 #   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
 #   QUEUES         options of queues, which notes the queue of each flow
+#   HOSTS          "NUMBER ...": rcv's others, beside 10.0.2.1
+#   FETCH, PACKETS options and groups of fetch and packets
+#   TUNNEL         1: what is bulk's and cbr's goes through a tunnel (net.sh)
 #
 #   netns snd                    netns rtr (net.sh)
 #   snd0 <---------------------> rtr0   rtr1 <---> rcv
@@ -31,9 +34,9 @@
 #   netns bulk, with ACCESS       |
 #   bulk0 <-----------------------+
 #
-# What was measured goes to the second serial port: flowgen's list, bulk's and cbr's flows, the
-# queues, a line "lengths UPTIME JSON" for each time, a line "long SENDER-PORT RECEIVER-PORT" for
-# each flow that was sampled, then a line of JSON from tc.
+# What was measured goes to the second serial port: flowgen's list, the flows of bulk, cbr, fetch
+# and packets, the queues, a line "lengths UPTIME JSON" for each time, a line "long SENDER-PORT
+# RECEIVER-PORT" for each flow that was sampled, then a line of JSON from tc.
 set -euf
 
 here=${0%/*}
@@ -104,12 +107,29 @@ if [ -n "${LINKS-}" ]; then
 fi
 [ -z "${RTTS-}" ] || bulk_links "$RTTS"
 bulk_from=snd
+bulk_to=rcv
 bulk_address=10.0.1.1
+cbr_from=snd
+cbr_to=rcv
+cbr_address=10.0.2.1
 if [ -n "${ACCESS-}" ]; then
 	access_up
 	ends="$ends bulk"
 	bulk_from=bulk
 	bulk_address=10.0.3.1
+fi
+[ -z "${HOSTS-}" ] || more_hosts "$HOSTS"
+[ -z "${PACKETS-}" ] || discard
+if [ -n "${TUNNEL-}" ]; then
+	tunnel_up
+	tunnel_pid=$!
+	ends="$ends snd.in rcv.in"
+	bulk_from=snd.in
+	bulk_to=rcv.in
+	bulk_address=10.0.5.1
+	cbr_from=snd.in
+	cbr_to=rcv.in
+	cbr_address=10.0.5.2
 fi
 for ns in $ends; do
 	[ "${TCP-}" != ns2 ] || old_tcp "$ns"
@@ -127,7 +147,9 @@ isn=/sys/module/run2c_isn/parameters
 # cbr counts all that there is to do, the others only their part
 speaker=${CBR:+cbr}
 speaker=${speaker:-${FLOWGEN:+flowgen}}
-speaker=${speaker:-bulk}
+speaker=${speaker:-${BULK:+bulk}}
+speaker=${speaker:-${FETCH:+fetch}}
+speaker=${speaker:-packets}
 # shellcheck disable=SC2086 # options, flows
 {
 	if [ -n "${LENGTHS-}" ]; then
@@ -139,12 +161,21 @@ speaker=${speaker:-bulk}
 		queues_pid=$!
 	fi
 	if [ -n "${BULK-}" ]; then
-		generate bulk --snd $bulk_from --addr $bulk_address --out /run/bulk $BULK &
+		generate bulk --snd $bulk_from --rcv $bulk_to --addr $bulk_address --out /run/bulk $BULK &
 		bulk_pid=$!
 	fi
 	if [ -n "${CBR-}" ]; then
-		generate cbr --snd snd --addr 10.0.2.1 --out /run/cbr $CBR &
+		generate cbr --snd $cbr_from --rcv $cbr_to --addr $cbr_address --out /run/cbr $CBR &
 		cbr_pid=$!
+	fi
+	if [ -n "${FETCH-}" ]; then
+		generate fetch --snd snd --addr 10.0.1.1 --hosts 10.0.2.0 --out /run/fetch $FETCH &
+		fetch_pid=$!
+	fi
+	if [ -n "${PACKETS-}" ]; then
+		generate packets --snd snd --dev rcv0 --addr 10.0.1.1 --hosts 10.0.2.0 \
+			--out /run/packets $PACKETS &
+		packets_pid=$!
 	fi
 	if [ -n "${FLOWGEN-}" ]; then
 		[ -z "${AFTER-}" ] || sleep "$AFTER"
@@ -159,6 +190,14 @@ if [ -n "${CBR-}" ]; then
 	wait "$cbr_pid"
 	cat /run/cbr >&3
 fi
+if [ -n "${FETCH-}" ]; then
+	wait "$fetch_pid"
+	cat /run/fetch >&3
+fi
+if [ -n "${PACKETS-}" ]; then
+	wait "$packets_pid"
+	cat /run/packets >&3
+fi
 if [ -n "${QUEUES-}" ]; then
 	wait "$queues_pid"
 	cat /run/queues >&3
@@ -167,6 +206,7 @@ if [ -n "${LENGTHS-}" ]; then
 	wait "$lengths_pid"
 	cat /run/lengths >&3
 fi
+[ -z "${TUNNEL-}" ] || kill "$tunnel_pid" # unless it has failed
 
 if [ -n "${ISN-}" ] && [ "$(cat $isn/missed)" != 0 ]; then
 	echo "connections of which the number was left as it was"

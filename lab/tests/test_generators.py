@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""cbr and bulk, in virtual time."""
+"""cbr, bulk, fetch, packets and tunnel, in virtual time."""
 
 import json
 import re
@@ -20,11 +20,19 @@ SEGMENT = 1448 * 8  # bits of payload
 
 
 @pytest.fixture(scope="session")
-def cbr(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("generators") / "cbr"
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", built, LAB / "guest/cbr.c"]
-    subprocess.run(command, check=True)
-    return built
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs are that refuse what they are told."""
+    where = tmp_path_factory.mktemp("generators")
+    for name in ("cbr", "fetch", "packets"):
+        source = LAB / f"guest/{name}.c"
+        command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", where / name, source, "-lm"]
+        subprocess.run(command, check=True)
+    return where
+
+
+def refused(program: Path, *args: str) -> None:
+    done = subprocess.run([program, *args], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith(f"{program.name}: ") and not done.stdout
 
 
 def test_cbr_measures_its_window() -> None:
@@ -52,11 +60,21 @@ def test_cbr_counts_losses() -> None:
 
 
 @pytest.mark.parametrize(
-    "flow", ["", "x", "x:1", "x:0:1*160", "x:0:1*8/10", "x:0:1*9999/10", "x:0:1*0", "x:2:1*160/10"]
+    "flow",
+    [
+        "",
+        "x",
+        "x:1",
+        "x:0:1*160",
+        "x:0:1*8/10",
+        "x:0:1*9999/10",
+        "x:0:1*0",
+        "x:2:1*160/10",
+        "x:0:ecn",
+    ],
 )
-def test_cbr_refuses(cbr: Path, flow: str) -> None:
-    done = subprocess.run([cbr, flow], capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.startswith("cbr: ") and not done.stdout
+def test_cbr_refuses(built: Path, flow: str) -> None:
+    refused(built / "cbr", flow)
 
 
 def bulk(options: str) -> tuple[np.ndarray, np.ndarray, list[dict]]:
@@ -84,3 +102,152 @@ def test_bulk_staggered() -> None:
     received, sent, _ = bulk("--flows 2 --duration 1 --stagger 0.5")
     assert np.abs(received.sum(axis=1) - [497, 500]).max() <= 1
     assert received[0, 1] == sent[0, 1] == 0 < received[1].min()
+
+
+FETCH = "./fetch --snd snd --rcv rcv --addr 10.0.1.1 --hosts 10.0.2.0"
+
+
+def fetch(options: str, before: str = "") -> dict[str, analysis.Fetched]:
+    script = f"{NETWORK}{before}\n{FETCH} --out /dev/ttyS1 {options} >/dev/null\n"
+    groups, rest = analysis.split_fetch("x", virtual.run(script, "fetch", "net.sh"))
+    assert not rest
+    return groups
+
+
+def test_fetch_one_after_another() -> None:
+    one = fetch("--duration 8 a:bytes=14480,skip=1")["a"]
+    # A round trip for the connection, one for the first of its 10 packets, which take 1 ms each
+    assert np.allclose(one.response, one.response[0], atol=0.1)
+    assert 20 < one.response[0] < 22
+    # Each begins when the one before it has ended; those of the last five seconds do not count
+    assert one.response.size == pytest.approx(2000 / one.response[0], abs=1.5)
+    assert one.seconds == 7 and one.bytes == pytest.approx(14480 * 7000 / one.response[0], rel=0.01)
+
+
+def test_fetch_pages() -> None:
+    options = "--duration 8 p:at_once=3,bytes=1000,most=50000,every=0.5,begin=0.25"
+    alone, beside = fetch(options)["p"], fetch(f"{options} a:bytes=1448")["p"]
+    # From 0.25 s to 2.75 s
+    assert alone.burst.tolist() == [i // 3 for i in range(18)] and not np.isnan(alone.pages).any()
+    # The other group slows them, but draws nothing of theirs
+    assert beside.bytes == alone.bytes and beside.response.sum() > alone.response.sum()
+    assert 1000 * 48 < alone.bytes < 50000 * 48
+    assert fetch(f"--seed 2 {options}")["p"].bytes != alone.bytes
+
+
+def test_fetch_without_an_end() -> None:
+    one = fetch("--duration 2 l:at_once=2,skip=1")["l"]
+    assert one.response.size == 0 and one.seconds == 1
+    assert one.bytes == pytest.approx(1000 * 1448, rel=0.002)  # all that the bottleneck carries
+
+
+def test_fetch_of_hosts() -> None:
+    """What goes to the other host does not go to the first."""
+    before = "more_hosts 3\nip -n rtr route add blackhole 10.0.2.1/32"
+    groups = fetch("--duration 6 a:bytes=1448 b:bytes=1448,host=3", before)
+    assert np.isnan(groups["a"].response).all() and groups["a"].response.size == 1
+    assert groups["b"].response.size > 50 and not np.isnan(groups["b"].response).any()
+
+
+@pytest.mark.parametrize(
+    "group", ["", "a", "a:x=1", "a:bytes", "a:bytes=x", "a:bytes=-1", "a:every=1", "a:skip=10"]
+)
+def test_fetch_refuses(built: Path, group: str) -> None:
+    refused(built / "fetch", group)
+
+
+PACKETS = "./packets --snd snd --rcv rcv --dev rcv0 --addr 10.0.1.1 --hosts 10.0.2.0"
+SEEN = """
+seen() { # what matches u32, at rcv
+	tc -n rcv filter add dev rcv0 ingress pref $1 protocol ip u32 $2 action continue
+}
+tc -n rcv qdisc add dev rcv0 clsact
+"""
+
+
+def packets(options: str, *matches: str) -> tuple[dict[str, analysis.Heedless], list[int]]:
+    """The groups, and how many packets match each."""
+    rules = "".join(f"seen {i} '{match}'\n" for i, match in enumerate(matches, 1))
+    script = f"{NETWORK}{SEEN}{rules}{PACKETS} --out /dev/ttyS1 {options} >/dev/null\n"
+    script += "tc -n rcv -s filter show dev rcv0 ingress\n"
+    groups, rest = analysis.split_packets("x", virtual.run(script, "packets", "net.sh"))
+    return groups, [int(found) for found in re.findall(r"Sent \d+ bytes (\d+) pkt", rest)]
+
+
+def test_packets_of_a_rate() -> None:
+    # 0.5 s of 1 s at 2 ms; and 1.25 of the link, of which 2 s are measured
+    found, _ = packets("--duration 1 a:bytes=1472,us=2000,skip=0.5")
+    assert found["a"] == analysis.Heedless(0.5, 250, 250, 250 * 1514)
+    found, _ = packets("--duration 3 a:bytes=1472,us=800,skip=1")
+    one = found["a"]
+    assert one.sent == 2500 and 1950 < one.arrived < 2150
+    assert one.bytes == pytest.approx(2000 * 1514, rel=0.01)
+
+
+def test_packets_of_streams() -> None:
+    at = [f"match ip sport {10000 + i} 0xffff" for i in range(3)]
+    found, seen = packets("--duration 1 a:bytes=100,us=10000,streams=3,jitter=1", *at)
+    assert found["a"].sent == sum(seen) and all(85 < count < 115 for count in seen)
+    found, seen = packets("--duration 1 a:bytes=100,us=10000,streams=3", *at)
+    assert seen == [100] * 3
+    found, _ = packets("--duration 1 a:bytes=100,us=10,count=7")
+    assert found["a"].sent == found["a"].arrived == 7
+
+
+def test_packets_of_ports() -> None:
+    at = [f"match ip src 10.0.1.16 match ip sport {port} 0xffff" for port in (2000, 9919, 17838)]
+    _, seen = packets("--duration 1 a:bytes=100,us=1000,ports=1,count=2", *at)
+    assert seen == [1, 1, 0]
+    _, seen = packets("--duration 1 a:bytes=100,us=1000,ports=5,count=7", *at)
+    assert seen == [5, 2, 0]
+
+
+def flag(bit: int) -> str:
+    return f"match ip protocol 6 0xff match u8 {bit} {bit} at 33"
+
+
+def test_packets_of_tcp() -> None:
+    fin, syn, rst = flag(1), flag(2), flag(4)
+    _, seen = packets("--duration 1 a:bytes=100,us=1000,tcp=1,ports=5,count=14", fin, syn, rst)
+    assert seen == [2, 3, 0]
+    _, seen = packets("--duration 1 a:bytes=100,us=1000,rst=12,count=25", fin, syn, rst)
+    assert seen == [0, 1, 2]
+    _, seen = packets("--duration 1 a:bytes=100,us=1000,syn=12,count=25", fin, syn, rst)
+    assert seen == [0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "group",
+    ["a:us=9", "a:bytes=7,us=9", "a:bytes=99", "a:bytes=1473,us=9", "a:bytes=1461,us=9,rst=2",
+     "a:bytes=99,us=9,jitter=2", "a:bytes=99,us=9,streams=257", "a:bytes=99,us=9,host=255"],
+)  # fmt: skip
+def test_packets_refuses(built: Path, group: str) -> None:
+    refused(built / "packets", group)
+
+
+def test_tunnel() -> None:
+    """One flow of UDP, whose marks get to what is inside."""
+    script = f"""
+    {NETWORK.replace("pfifo limit 100", "fq_codel")}here=.\n{SEEN}
+    seen 1 'match ip protocol 17 0xff match ip sport 4500 0xffff match ip dport 4500 0xffff'
+    seen 2 'match u32 0 0'
+    tunnel_up
+    for ns in snd.in rcv.in; do ip netns exec $ns sysctl -qw net.ipv4.tcp_ecn=1; done
+    inside="--snd snd.in --rcv rcv.in"
+    ./bulk $inside --addr 10.0.5.1 --duration 6 --out /run/bulk >/dev/null &
+    ./cbr $inside --addr 10.0.5.2 call:3:6*160/20000 >/run/cbr
+    wait $!
+    cat /run/bulk /run/cbr
+    tc -n rcv -s filter show dev rcv0 ingress
+    tc -n rtr -s -j qdisc show dev rtr1
+    """
+    text = virtual.run(script, "bulk", "cbr", "tunnel", "net.sh")
+    rates, _, text = analysis.split_bulk("x", text)
+    steady, text = analysis.split_steady("x", text)
+    inside, every = map(int, re.findall(r"Sent \d+ bytes (\d+) pkt", text))
+    assert inside == every > 4000
+    assert rates[1:].mean() == pytest.approx(1368 / 1476 * 12.112e6, rel=0.02)
+    qdisc = next(each for each in json.loads(text.splitlines()[-1]) if each["handle"] == "10:")
+    assert qdisc["ecn_mark"] > 0
+    # Were a mark lost on the way, the queue would not end
+    assert steady["call"].percentile(99) < 20
