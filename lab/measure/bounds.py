@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lab.measure.rows import Means, Rows, means
-from lab.run.experiment import Bound, Experiment
+from lab.run.experiment import Bound, Experiment, listed
 from lab.run.keys import Settings
 
 
@@ -35,9 +35,12 @@ def verdict(bound: Bound, found: Means, case: str, qdisc: str, metric: str) -> V
     than = ""
     if bound.of:
         other = {"case": case, "qdisc": qdisc, "metric": metric} | bound.of
-        whole = found.get(other["case"], {}).get(other["qdisc"], {})
-        part = ratio(value, whole.get(other["metric"], math.nan))
-        than = " of " + ", ".join(other[key] for key in bound.of) + "'s"
+        beside = [found.get(other["case"], {}).get(one, {}) for one in listed(other["qdisc"])]
+        wholes = [of.get(other["metric"], math.nan) for of in beside]
+        better = min if bound.at_least is None else max  # of those that there are
+        whole = better((one for one in wholes if not math.isnan(one)), default=math.nan)
+        part = ratio(value, whole)
+        than = " of " + ", ".join(" or ".join(listed(other[key])) for key in bound.of) + "'s"
     if math.isnan(part):
         return None
     limits = [

@@ -19,12 +19,16 @@ from lab.measure.reading import (
     PAYLOAD,
     WIRE_BITS,
     DataError,
+    Fetched,
+    Heedless,
     Run,
     Steady,
     parse_run,
     split_bulk,
+    split_fetch,
     split_intervals,
     split_lengths,
+    split_packets,
     split_samples,
     split_steady,
 )
@@ -60,6 +64,8 @@ class Measured:
     skip: int  # intervals that do not count
     queues: np.ndarray  # bytes by interval and flow
     lengths: np.ndarray  # seconds, packets in the high band and in the low one
+    fetched: dict[str, Fetched]
+    heedless: dict[str, Heedless]
     samples: set[tuple[int, int]] | None  # ports of the flows that it has sampled
 
     @property
@@ -76,6 +82,11 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     steady, text = split_steady(name, text)
     if set(steady) != (set() if alone else set(settings.get("steady", {}))):
         raise DataError(f"{name}: not the flows that were to be measured")
+    fetched, text = split_fetch(name, text)
+    heedless, text = split_packets(name, text)
+    for what, groups in (("fetch", fetched), ("packets", heedless)):
+        if set(groups) != (set() if alone else set(settings.get(what, {}))):
+            raise DataError(f"{name}: not the groups of {what} that were to be measured")
     received = sent = queues = np.empty((0, 0))
     lengths, samples, seconds, skip = np.empty((0, 3)), None, 0.0, 0
     if bulk:
@@ -93,7 +104,9 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     run = parse_run(name, text if flows else NO_FLOWS + text, (flows or {}).get("mtu", MTU))
     if samples is not None and len({tuple(ports) for ports in run.ports}) < len(run.ports):
         raise DataError(f"{name}: flows of the same ports cannot be told apart")
-    return Measured(run, steady, received, sent, seconds, skip, queues, lengths, samples)
+    return Measured(
+        run, steady, received, sent, seconds, skip, queues, lengths, fetched, heedless, samples
+    )
 
 
 def reference(settings: Settings, qdisc: str) -> str | None:
@@ -191,11 +204,31 @@ def of_flows(
     return values | curves_of_flows(run, seconds)
 
 
-def of_steady(flow: str, one: Steady) -> Metrics:
+def of_steady(flow: str, one: Steady, late: float | None = None) -> Metrics:
     values: Metrics = {f"{flow} packets": one.delay.size, f"{flow} loss %": 100 * one.loss}
     for label, q in (("p50", 50), ("p99", 99), ("max", 100)):
         values[f"{flow} {label} ms"] = one.percentile(q)
+    values |= {} if late is None else {f"{flow} late %": 100 * one.late(late)}
     return values | {f"{flow} jitter ms": one.jitter}
+
+
+def of_fetched(group: str, one: Fetched, pages: bool) -> Metrics:
+    """Of connections that never end only how much they have got; with `pages` of each burst."""
+    values: Metrics = {f"{group} Mbit/s": one.bytes * 8e-6 / one.seconds}
+    if not one.response.size:
+        return values
+    values |= {f"{group} begun": one.response.size, f"{group} done": np.sum(one.response >= 0)}
+    values |= {f"{group} ms": mean(one.response), f"{group} longest ms": most(one.response)}
+    if pages:
+        values |= {f"{group} pages": one.pages.size, f"{group} pages done": np.sum(one.pages >= 0)}
+        values[f"{group} page ms"] = mean(one.pages)
+    return values
+
+
+def of_heedless(group: str, one: Heedless) -> Metrics:
+    """What arrives is as on the wire."""
+    lost = 100 * (1 - one.arrived / one.sent) if one.sent else np.nan
+    return {f"{group} wire Mbit/s": one.bytes * 8e-6 / one.seconds, f"{group} dropped %": lost}
 
 
 def of_bulk(one: Measured, each: bool) -> Metrics:
@@ -272,7 +305,12 @@ def numbers_of(
     """Of a run, given that of the floor, and which of its flows were sampled."""
     values: Metrics = {}
     for flow, steady in one.steady.items():
-        values |= of_steady(flow, steady)
+        values |= of_steady(flow, steady, settings["steady"][flow].get("late"))
+    for name, group in one.fetched.items():
+        told = settings["fetch"][name]
+        values |= of_fetched(name, group, "every" in told and told.get("at_once", 1) > 1)
+    for name, stray in one.heedless.items():
+        values |= of_heedless(name, stray)
     if one.received.size:
         values |= of_bulk(one, "rtts" in settings["bulk"])
     if one.queues.size:

@@ -15,6 +15,7 @@ PAYLOAD = 1500 - HEADERS
 WIRE_BITS = 1500 * 8
 ETHERNET = 14  # bytes
 UDP_HEADERS = 28 + ETHERNET
+TCP_HEADERS = 40 + ETHERNET  # without options
 HEADER = "id,start_us,bytes,response_us,status,sender,receiver,sent,lost"
 # Size classes: more than, up to
 CLASSES = {
@@ -127,6 +128,10 @@ class Steady:
         infinite if there are no two."""
         return float(np.abs(np.diff(self.arrived)).mean()) if self.arrived.size > 1 else np.inf
 
+    def late(self, ms: float) -> float:
+        """The part of the packets, and so of the time, that waited longer, or was lost."""
+        return float(np.mean(~(self.delay <= ms)))
+
     def percentile(self, q: float) -> float:
         """Over the packets that arrived; infinite if none did."""
         return float(np.percentile(self.arrived, q)) if self.arrived.size else np.inf
@@ -151,6 +156,70 @@ def split_steady(name: str, text: str) -> tuple[dict[str, Steady], str]:
     if re.search(r"^(cbr |lost$)", rest, re.MULTILINE):
         raise DataError(f"{name}: a list of packets is truncated")
     return flows, rest
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A group of fetch: what it has got, and of each connection that counts its burst and times."""
+
+    seconds: float
+    bytes: int
+    burst: np.ndarray
+    response: np.ndarray  # ms; NaN if it has not ended
+
+    @property
+    def pages(self) -> np.ndarray:
+        """Of each burst the time until its last byte, ms; NaN if that has not come."""
+        return np.array([self.response[self.burst == one].max() for one in np.unique(self.burst)])
+
+
+@dataclass(frozen=True)
+class Heedless:
+    """A group of packets: how many it has sent, and how many and how much have arrived."""
+
+    seconds: float
+    sent: int
+    arrived: int
+    bytes: int
+
+
+_FETCH = re.compile(
+    r"^fetch (\S+) seconds (\S+) bytes (\d+)\n((?:\d+,\d+,-?\d+\n)*)#end begun (\d+) done (\d+)\n",
+    re.MULTILINE,
+)
+_PACKETS = re.compile(
+    r"^packets (\S+) seconds (\S+) sent (\d+) arrived (\d+) bytes (\d+)\n", re.MULTILINE
+)
+
+
+def split_fetch(name: str, text: str) -> tuple[dict[str, Fetched], str]:
+    """Take fetch's sections out of what a job wrote; returns its groups and the rest."""
+    text = "\n".join([*text.splitlines(), ""])
+    groups = {}
+    for group, seconds, size, lines, begun, done in _FETCH.findall(text):
+        rows = np.array([[int(cell) for cell in line.split(",")] for line in lines.split()])
+        rows = rows.reshape(-1, 3)
+        response = np.where(rows[:, 2] < 0, np.nan, rows[:, 2] / 1000)
+        groups[group] = Fetched(float(seconds), int(size), rows[:, 0], response)
+        if len(rows) != int(begun) or np.sum(~np.isnan(response)) != int(done):
+            raise DataError(f"{name}: {group}'s connections do not add up to their last line")
+    rest = _FETCH.sub("", text)
+    if re.search(r"^fetch ", rest, re.MULTILINE):
+        raise DataError(f"{name}: a list of connections is truncated")
+    return groups, rest
+
+
+def split_packets(name: str, text: str) -> tuple[dict[str, Heedless], str]:
+    """Take the lines of packets out of what a job wrote; returns its groups and the rest."""
+    text = "\n".join([*text.splitlines(), ""])
+    groups = {
+        group: Heedless(float(seconds), *map(int, counts))
+        for group, seconds, *counts in _PACKETS.findall(text)
+    }
+    rest = _PACKETS.sub("", text)
+    if re.search(r"^packets ", rest, re.MULTILINE):
+        raise DataError(f"{name}: a line of packets is truncated")
+    return groups, rest
 
 
 _INTERVALS = r"^{} flows (\d+) interval_us (\d+)\n((?:[\d,]+\n)*)#end intervals (\d+)\n"

@@ -39,12 +39,24 @@ STEADY = [
     ("p99", "p99 ms", 2),
     ("max", "max ms", 2),
     ("jitter", "jitter ms", 3),
+    ("late %", "late %", 2),
 ]
 # Of which metrics less is better, and of which more; others are not compared
 LESS = re.compile(
     r"ms (<=8|21-100|>100)|excess|failed|loss %( \S+)?|\w+ (loss %|(p50|p99|max|jitter) ms)"
 )
 MORE = re.compile(r"kbit/s >100|Jain( >100)?|bulk (Mbit/s|Jain)")
+FETCHED = [
+    ("Mbit/s", "Mbit/s", 3),
+    ("begun", "begun", 0),
+    ("done", "done", 0),
+    ("ms", "ms", 1),
+    ("longest", "longest ms", 1),
+    ("pages", "pages", 0),
+    ("pages done", "pages done", 0),
+    ("page ms", "page ms", 0),
+]
+HEEDLESS = [("wire Mbit/s", "wire Mbit/s", 3), ("dropped %", "dropped %", 2)]
 BULK = [
     ("Mbit/s", "bulk Mbit/s", 3),
     ("Jain index", "bulk Jain", 4),
@@ -118,6 +130,14 @@ def tables(rows: Rows, against: str | None = None) -> str:
     steady = sorted(name.removesuffix("p50 ms") for name in known if name.endswith(" p50 ms"))
     if steady:
         add(rows, steady, STEADY)
+    for columns in (FETCHED, HEEDLESS):
+        end = f" {columns[0][1]}"
+        groups = [name.removesuffix(end) + " " for name in known if name.endswith(end)]
+        groups = [name for name in groups if name != "bulk "]
+        if columns is FETCHED:
+            groups = [name for name in groups if not name.endswith(" wire ")]
+        if groups:
+            add(rows, groups, columns)
     if "bulk Mbit/s" in known:
         bulk = {key: values for key, values in rows.items() if "bulk Mbit/s" in values}
         add(bulk, [""], BULK)

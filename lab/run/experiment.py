@@ -33,7 +33,7 @@ class Bound:
     metric: list[str]
     case: list[str]  # with a * for any text, and so is the qdisc
     qdisc: list[str]
-    of: dict[str, str]  # the other's metric, case and qdisc, where they are not the same
+    of: dict[str, Any]  # the other's metric, case and qdisc (or some), where not the same
     at_least: float | None
     at_most: float | None
     enough: float | None  # what meets it, whatever part of the other that is
@@ -259,7 +259,7 @@ def bound_of(number: int, given: Settings, experiment: Experiment, refuse: Refus
     patterns = {}
     for key, names in known.items():
         patterns[key] = listed(given.get(key, "*"))
-        for pattern in [*patterns[key], *([of[key]] if key in of else [])]:
+        for pattern in [*patterns[key], *(listed(of[key]) if key in of else [])]:
             if not any(fnmatchcase(name, pattern) for name in names):
                 refuse.say(f"{at}{pattern} is no {key}")
     if "metric" not in given:
@@ -269,6 +269,8 @@ def bound_of(number: int, given: Settings, experiment: Experiment, refuse: Refus
         refuse.say(f"{at}at_least and at_most are missing")
     if limits[2] is not None and (None not in limits[:2] or not of):
         refuse.say(f"{at}enough goes with of, and with either at_least or at_most")
+    if isinstance(of.get("qdisc"), list) and None not in limits[:2]:
+        refuse.say(f"{at}the better of several goes with either at_least or at_most")
     return Bound(listed(given["metric"]), patterns["case"], patterns["qdisc"], of, *limits)
 
 

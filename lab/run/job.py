@@ -2,13 +2,14 @@
 """A run of an experiment as a guest's job: the words of scenario.sh, and what the guest needs."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 
-from lab.measure.reading import UDP_HEADERS, WIRE_BITS, DataError, Link
+from lab.measure.reading import TCP_HEADERS, UDP_HEADERS, WIRE_BITS, DataError, Link
 from lab.models.sizes import parse
 from lab.run.guests import SCRIPT, Job
-from lab.run.keys import Settings, bits, bulk_count, links_of
+from lab.run.keys import Settings, bits, bulk_count, is_tcp, links_of, number_of_host
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR
 
@@ -18,6 +19,8 @@ MTU = 1500
 NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
 # Are in every kernel; srpt is the lab's own, and net.sh loads it
 BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
+PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
+BESIDE = ("bulk", "steady", "fetch", "packets", "watch")  # not there when each flow is alone
 # What a queue of single packets of the kernel's own may take of those that are watched
 SPARE = 4
 
@@ -63,7 +66,8 @@ def steady_of(settings: Settings, rng: random.Random) -> str:
             phases = f"{plain(begin)}*0," if begin else ""
             span = after + settings["duration"] - begin
             phases += f"{plain(span)}*{flow['bytes']}/{plain(every_of(flow))}"
-        result.append(f"{name}:{plain(after + flow.get('skip', 0))}:{phases}")
+        ecn = ":ecn" if flow.get("ecn") else ""
+        result.append(f"{name}:{plain(after + flow.get('skip', 0))}:{phases}{ecn}")
     return " ".join(result)
 
 
@@ -74,6 +78,56 @@ def bulk_of(settings: Settings, span: float, rng: random.Random) -> str:
     given["stagger"] = drawn(bulk.get("stagger", 0), rng)
     given["duration"] = span
     return " ".join(f"--{key} {plain(value)}" for key, value in given.items() if value)
+
+
+def group_of(name: str, values: Settings) -> str:
+    """As fetch and packets read it; what is 0 or false is as if not told."""
+    shown = ",".join(f"{key}={plain(value)}" for key, value in values.items() if value)
+    return f"{name}:{shown}"
+
+
+def places_of(settings: Settings, group: Settings) -> Settings:
+    """Where it goes, when it begins, and from when on it is measured, of the run's time."""
+    skip = settings.get("flows", {}).get("after", 0) + group.get("skip", 0)
+    host = number_of_host(group.get("host", 1))
+    return {"host": host, "begin": group.get("begin", 0), "skip": skip}
+
+
+def fetch_of(settings: Settings) -> Iterator[str]:
+    """The groups of fetch."""
+    for name, group in settings["fetch"].items():
+        size = group.get("bytes", 0)
+        least, most = size if isinstance(size, list) else (size, 0)
+        values = {"at_once": group.get("at_once", 1), "bytes": least, "most": most}
+        values["every"] = group.get("every", 0)
+        yield group_of(name, values | places_of(settings, group))
+
+
+def us_of(group: Settings) -> float:
+    """From one packet of a stream of `packets` to its next."""
+    headers = TCP_HEADERS if is_tcp(group) else UDP_HEADERS
+    return (group["bytes"] + headers) * 8e6 * group.get("streams", 1) / bits(group["rate"])
+
+
+def packets_of(settings: Settings) -> Iterator[str]:
+    """The groups of packets."""
+    for name, group in settings["packets"].items():
+        values = {"bytes": group["bytes"], "us": us_of(group)}
+        for key in ("streams", "jitter", "ports", "count", "tcp", "rst", "syn"):
+            values[key] = group.get(key, 0)
+        yield group_of(name, values | places_of(settings, group))
+
+
+def packets_sent(group: Settings, span: float) -> float:
+    """By all streams of a group of `packets`."""
+    each = (span - group.get("begin", 0)) * 1e6 / us_of(group)
+    return group.get("streams", 1) * min(each, group.get("count", each))
+
+
+def hosts_of(settings: Settings) -> list[int]:
+    """The last bytes of the addresses that are not the first host's."""
+    groups = [one for what in ("fetch", "packets") for one in settings.get(what, {}).values()]
+    return sorted({number_of_host(group.get("host", 1)) for group in groups} - {1})
 
 
 def route_of(tcp: Settings, mtu: int) -> str:
@@ -113,7 +167,8 @@ def modules_of(settings: Settings, words: str, isn: str) -> list[str]:
     own = "links" in settings["network"] or "rtts" in bulk
     result = ["veth", "sch_htb", "sch_netem"]
     result += ["sch_prio"] if own else []
-    result += ["cls_u32"] if own or "access" in bulk else []
+    result += ["cls_u32"] if own or "access" in bulk or "packets" in settings else []
+    result += ["sch_ingress", "act_gact"] if "packets" in settings else []
     result += modules_of_kind(words)
     result += ["run2c_isn"] if isn else []
     congestion = settings.get("tcp", {}).get("congestion", "cubic")
@@ -134,12 +189,13 @@ def weight_of(settings: Settings, span: float) -> float:
         weight = flows["count"] * mean_size(flows["size"]) * flows.get("mtu", MTU) * 8 / 1e6
     elif flows:
         weight = flows["load"] * settings["duration"] * rate
-    if "bulk" in settings:
-        return span * rate
+    heedless = sum(packets_sent(group, span) for group in settings.get("packets", {}).values())
+    if "bulk" in settings or "fetch" in settings:
+        return span * rate + heedless * WIRE_BITS / 1e6
     # Small packets take as long as others
     steady = settings.get("steady", {}).values()
     packets = sum(span * 1e6 / every_of(flow) for flow in steady if "bytes" in flow)
-    return max(1.0, weight) + packets * WIRE_BITS / 1e6
+    return max(1.0, weight) + (packets + heedless) * WIRE_BITS / 1e6
 
 
 def watch_of(settings: Settings, words: str) -> dict[str, str]:
@@ -159,7 +215,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     """One run; that of the floor is each flow alone, and nothing beside them."""
     alone, rng = qdisc == FLOOR, random.Random(seed)
     if alone:
-        settings = {k: v for k, v in settings.items() if k not in ("bulk", "steady", "watch")}
+        settings = {k: v for k, v in settings.items() if k not in BESIDE}
     network, tcp, flows = settings["network"], settings.get("tcp", {}), settings.get("flows", {})
     words = "pfifo limit 10000" if alone else settings["qdiscs"][qdisc]
     words = words.replace(BUFFER, str(network.get("buffer")))
@@ -190,10 +246,16 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         given["CLASSID"] = f"10:{minor:x}" if minor else ""
     if "steady" in settings:
         given["CBR"] = steady_of(settings, rng)
+    often = f"--duration {plain(span)} --seed {seed}"
+    if "fetch" in settings:
+        given["FETCH"] = " ".join([often, *fetch_of(settings)])
+    if "packets" in settings:
+        given["PACKETS"] = " ".join([often, *packets_of(settings)])
+    given["HOSTS"] = " ".join(map(str, hosts_of(settings)))
+    given["TUNNEL"] = "1" if network.get("tunnel") and not alone else ""
     given |= watch_of(settings, words)
     args = [f"{key}={value}" for key, value in given.items() if value]
-    programs = {"flowgen": "FLOWGEN", "bulk": "BULK", "cbr": "CBR", "queues": "QUEUES"}
-    needs = [SCRIPT, "net.sh", *(name for name, key in programs.items() if given.get(key))]
+    needs = [SCRIPT, "net.sh", *(name for name in PROGRAMS if given.get(name.upper()))]
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
     needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])

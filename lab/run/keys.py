@@ -11,6 +11,7 @@ from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR, LISTS
 
 MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
+MOST_GROUPS, MOST_STREAMS, MOST_HOSTS = 8, 256, 20  # of fetch and packets, and of rcv
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 SHORT = "quick"  # the case of [quick]
 
@@ -66,9 +67,9 @@ def either(one: Key, other: Key) -> Key:
     return Key(f"{one.allowed}, or {other.allowed}", lambda v: one.fits(v) or other.fits(v))
 
 
-def between(least: float, most: float) -> Key:
+def between(least: float, most: float, whole: bool = False) -> Key:
     """Ends of what is drawn by the seed."""
-    each = number(least, most)
+    each = number(least, most, whole)
 
     def fits(value: Any) -> bool:
         return type(value) is list and len(value) == 2 and all(map(each.fits, value))
@@ -88,6 +89,8 @@ RATE = text(_RATE, 'a rate such as "10mbit"')
 SECONDS = number(0, 1e5)
 DRAWN = either(SECONDS, between(0, 1e5))
 NAME = text(r"[\w.-]+", "a name")
+SHORT_NAME = r"[a-z0-9]{1,15}", "up to 15 of a to z and 0 to 9"
+PLACE = {"host": number(1, MOST_HOSTS, whole=True), "begin": SECONDS, "skip": SECONDS}
 QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
 SETTINGS = {
     "duration": number(1, 1e5),
@@ -104,6 +107,7 @@ SETTINGS = {
             number(1, MOST_LINKS, True),
         ),
         "adapted": number(0, MOST_LINKS, whole=True),
+        "tunnel": SWITCH,
         "buffer": number(1, 1e6, whole=True),
     },
     "tcp": {
@@ -136,8 +140,7 @@ SETTINGS = {
         "skip": SECONDS,
     },
     "steady": Named(
-        r"[a-z0-9]{1,15}",
-        "up to 15 of a to z and 0 to 9",
+        *SHORT_NAME,
         {
             "bytes": number(24, 1472, whole=True),
             "every": number(0.01, 1e6),
@@ -145,6 +148,32 @@ SETTINGS = {
             "phases": text(rf"{_PHASE}(,{_PHASE}){{0,3}}", '1 to 4 times "SECONDS*BYTES/US"'),
             "begin": DRAWN,
             "skip": SECONDS,
+            "late": number(0.001, 1e6),
+            "ecn": SWITCH,
+        },
+    ),
+    "fetch": Named(
+        *SHORT_NAME,
+        {
+            "bytes": either(number(1, 1e12, whole=True), between(1, 1e12, whole=True)),
+            "at_once": number(1, 1000, whole=True),
+            "every": number(0.001, 1e5),
+            **PLACE,
+        },
+    ),
+    "packets": Named(
+        *SHORT_NAME,
+        {
+            "bytes": number(8, 1472, whole=True),
+            "rate": RATE,
+            "streams": number(1, MOST_STREAMS, whole=True),
+            "jitter": number(0, 1),
+            "ports": number(1, 1e9, whole=True),
+            "count": number(1, 1e9, whole=True),
+            "tcp": SWITCH,
+            "rst": number(1, 1e9, whole=True),
+            "syn": number(1, 1e9, whole=True),
+            **PLACE,
         },
     ),
     "watch": {
@@ -159,6 +188,7 @@ SETTINGS = {
 _PATTERN = text(r"\S.*", "a name, in which * is any text")
 PATTERNS = either(_PATTERN, several(_PATTERN, 50))
 _METRIC = text(r"\S.*", "the name of a metric")
+_OTHER = text(r"\S.*", "a name")
 _LIMIT = number(-1e12, 1e12)
 FILE = {
     "title": text(r"\S.*", "a line of text"),
@@ -171,7 +201,11 @@ FILE = {
             "metric": either(_METRIC, several(_METRIC, 20)),
             "case": PATTERNS,
             "qdisc": PATTERNS,
-            "of": dict.fromkeys(("metric", "case", "qdisc"), text(r"\S.*", "a name")),
+            "of": {
+                "metric": _OTHER,
+                "case": _OTHER,
+                "qdisc": either(_OTHER, several(_OTHER, 50)),
+            },
             "at_least": _LIMIT,
             "at_most": _LIMIT,
             "enough": _LIMIT,
@@ -204,6 +238,16 @@ def links_of(network: Settings) -> list[str]:
 def bulk_count(settings: Settings) -> int:
     bulk = settings.get("bulk", {})
     return len(bulk["rtts"]) if "rtts" in bulk else bulk.get("flows", 0)
+
+
+def is_tcp(packets: Settings) -> bool:
+    """A group of packets."""
+    return packets.get("tcp", False) or bool({"rst", "syn"} & packets.keys())
+
+
+def number_of_host(host: int) -> int:
+    """The last byte of its address: the router is the second."""
+    return host if host == 1 else host + 1
 
 
 @dataclass(frozen=True)
@@ -253,15 +297,16 @@ class Refusals:
         qdiscs, flows = settings.get("qdiscs"), settings.get("flows")
         need(bool(qdiscs), "qdiscs is empty; there is nothing to run")
         need(
-            any(settings.get(what) for what in ("flows", "bulk", "steady")),
-            "there are neither flows nor bulk nor steady",
+            any(settings.get(what) for what in ("flows", "bulk", "steady", "fetch")),
+            "there are neither flows nor bulk nor steady nor fetch",
         )
         if flows is None or "count" not in flows:
             need("duration" in settings, "duration is missing, the seconds in which flows begin")
         else:
             need(
-                not {"duration", "bulk", "steady"} & settings.keys() and not flows.get("web"),
-                "flows.count is in place of duration, and of bulk, steady and web",
+                not {"duration", "bulk", "steady", "fetch", "packets"} & settings.keys()
+                and not flows.get("web"),
+                "flows.count is in place of duration, and of bulk, steady, fetch, packets and web",
             )
         for key in () if flows is None else ("size", "load"):
             need(key in flows, f"flows.{key} is missing")
@@ -273,6 +318,7 @@ class Refusals:
         self._network(settings, need)
         self._bulk(settings, need)
         self._steady(settings, need)
+        self._groups(settings, need)
         self._watch(settings, need)
         uses = [name for name, words in qdiscs.items() if BUFFER in words]
         for name, words in qdiscs.items():
@@ -293,6 +339,11 @@ class Refusals:
             f"network.groups has to tell of each of the {senders} links in which it is",
         )
         need(network.get("adapted", 0) <= senders, "network.adapted is more than there are links")
+        if network.get("tunnel"):
+            inside = {"bulk", "steady"} & settings.keys()
+            need(bool(inside), "network.tunnel is for bulk and steady, and there is neither")
+            own = {"rtts", "access"} & settings.get("bulk", {}).keys()
+            need(not own and not senders, "in a network.tunnel bulk has no link of its own")
 
     def _bulk(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         bulk, network = settings.get("bulk"), settings["network"]
@@ -326,6 +377,28 @@ class Refusals:
                 begin = flow["begin"] if type(flow["begin"]) is list else [flow["begin"]]
                 late = max(begin) >= settings["duration"]
                 need(not late, f"steady.{name}.begin is after the duration")
+
+    def _groups(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        """Those of fetch and packets."""
+        named = [name for what in ("steady", "fetch", "packets") for name in settings.get(what, {})]
+        twice = sorted({name for name in named if named.count(name) > 1} | {"bulk"} & {*named})
+        need(not twice, f"{''.join(twice[:1])} is the name of something else, too")
+        for what in ("fetch", "packets"):
+            groups = settings.get(what, {})
+            count = len(groups)
+            need(count <= MOST_GROUPS, f"{what} has {count} groups; it may have {MOST_GROUPS}")
+            for name, group in groups.items():
+                late = max(group.get("begin", 0), group.get("skip", 0)) >= settings["duration"]
+                need(not late, f"{what}.{name} begins, or is measured, after the duration")
+        for name, group in settings.get("fetch", {}).items():
+            need("every" not in group or "bytes" in group, f"fetch.{name}.bytes is missing")
+        for name, group in settings.get("packets", {}).items():
+            for key in ("bytes", "rate"):
+                need(key in group, f"packets.{name}.{key} is missing")
+            fits = group["bytes"] <= 1460 or not is_tcp(group)
+            need(fits, f"packets.{name}.bytes may be 1460 with TCP")
+        streams = sum(group.get("streams", 1) for group in settings.get("packets", {}).values())
+        need(streams <= MOST_STREAMS, f"packets has more than {MOST_STREAMS} streams")
 
     def _watch(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         watch, qdiscs = settings.get("watch", {}), settings["qdiscs"]

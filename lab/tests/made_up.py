@@ -82,6 +82,18 @@ def cbr(name: str, delays: Sequence[int], least: int = 3000) -> str:
     return f"cbr {name} bytes 160 least_us {least}\n{lines}{ends}"
 
 
+def fetch(group: str, responses: Sequence[int], bursts: int = 1, size: int = 3_000_000) -> str:
+    """Of responses in us, bursts of so many; 0 has not ended. `size` is what 24 s have brought."""
+    lines = "".join(f"{i // bursts},9000,{us or -1}\n" for i, us in enumerate(responses))
+    ends = f"#end begun {len(responses)} done {len(responses) - list(responses).count(0)}\n"
+    return f"fetch {group} seconds 24 bytes {size}\n{lines}{ends}"
+
+
+def packets(group: str, sent: int = 1000, arrived: int = 750, size: int = 6_000_000) -> str:
+    """`size` is what 24 s have brought."""
+    return f"packets {group} seconds 24 sent {sent} arrived {arrived} bytes {size}\n"
+
+
 def lengths(*rows: tuple[float, int, int]) -> str:
     """What tc shows of a qdisc of two bands, by seconds and packets of these."""
     return "".join(
@@ -112,6 +124,10 @@ def of_run(settings: Settings, qdisc: str) -> str:
             text += intervals("queues", queues, watch["queues"])
     for name in () if alone else settings.get("steady", {}):
         text += cbr(name, [5000, 0, 4000])
+    for name, group in {} if alone else settings.get("fetch", {}).items():
+        text += fetch(name, [9000, 0, 8000, 7000] if "bytes" in group else [], 2)
+    for name in () if alone else settings.get("packets", {}):
+        text += packets(name)
     if not alone and "lengths" in watch:
         text += lengths((10, 30, 2), (10.1, 4, 50))
     if not alone and "samples" in watch and is_sampling(kind):

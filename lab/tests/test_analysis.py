@@ -174,6 +174,49 @@ def test_lost_packet_line(line: int) -> None:
         analysis.split_steady("x", "\n".join(lines))
 
 
+FETCH = "fetch a seconds 24.5 bytes 700\n0,9,1000\n0,9,2500\n1,9,-1\n#end begun 3 done 2\n"
+
+
+def test_fetched() -> None:
+    groups, rest = analysis.split_fetch(
+        "x", f"before\n{FETCH}fetch b seconds 1 bytes 7\n#end begun 0 done 0\nafter\n"
+    )
+    one = groups["a"]
+    assert rest == "before\nafter\n" and (one.seconds, one.bytes) == (24.5, 700)
+    assert one.response[:2].tolist() == [1, 2.5] and np.isnan(one.response[2])
+    assert one.pages[0] == 2.5 and np.isnan(one.pages[1]) and one.pages.size == 2
+    assert groups["b"].response.size == 0
+
+
+@pytest.mark.parametrize("cut", range(1, len(FETCH) - 1))
+def test_truncated_group(cut: int) -> None:
+    with pytest.raises(analysis.DataError):
+        _, rest = analysis.split_fetch("x", text(FLOWS, FETCH[:cut]))
+        analysis.parse_run("x", rest)
+
+
+@pytest.mark.parametrize("line", range(1, 4))
+def test_lost_connection(line: int) -> None:
+    lines = FETCH.split("\n")
+    del lines[line]
+    with pytest.raises(analysis.DataError, match="do not add up"):
+        analysis.split_fetch("x", "\n".join(lines))
+
+
+def test_heedless() -> None:
+    line = "packets a seconds 24.5 sent 9 arrived 8 bytes 7\n"
+    groups, rest = analysis.split_packets("x", f"before\n{line}after\n")
+    assert groups == {"a": analysis.Heedless(24.5, 9, 8, 7)} and rest == "before\nafter\n"
+    with pytest.raises(analysis.DataError, match="a line of packets is truncated"):
+        analysis.split_packets("x", line.replace("bytes", "byt"))
+
+
+def test_what_is_late() -> None:
+    """What is lost has not come in time either."""
+    one = analysis.Steady(np.array([0, 100, 100.1, np.nan]))
+    assert (one.late(100), one.late(99), one.late(1000)) == (0.5, 0.75, 0.25)
+
+
 def test_bulk_flows() -> None:
     section = "bulk flows 2 interval_us 500000\n1000,0\n500,250\n#end intervals 2\n"
     more = "sent flows 2 interval_us 500000\n1500,9\n500,250\n#end intervals 2\n"

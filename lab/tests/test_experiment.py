@@ -187,6 +187,51 @@ def test_every_key_is_documented() -> None:
             "quick.of has to be one of the cases: base",
         ),
         ("[qdiscs]", "[quick]\nof = 'base'\nx = 1\n[qdiscs]", "quick.x is not known"),
+        ("rtt = 6", "rtt = 6\ntunnel = true", "network.tunnel is for bulk and steady"),
+        (
+            "rtt = 6",
+            "rtt = 6\ntunnel = true\n[bulk]\nflows = 1\naccess = '1mbit'",
+            "in a network.tunnel bulk has no link of its own",
+        ),
+        ("[qdiscs]", "[fetch.a]\nevery = 1\n[qdiscs]", "fetch.a.bytes is missing"),
+        ("[qdiscs]", "[fetch.a]\nbytes = [9]\n[qdiscs]", "or [LEAST, MOST] to draw it"),
+        ("[qdiscs]", "[fetch.a]\nskip = 10\n[qdiscs]", "fetch.a begins, or is measured, after"),
+        ("[qdiscs]", "[fetch.a]\nhost = 21\n[qdiscs]", "fetch.a.host is 21; it has to be"),
+        ("[qdiscs]", "[fetch.bulk]\n[qdiscs]", "bulk is the name of something else, too"),
+        (
+            "[qdiscs]",
+            "[fetch.a]\n[packets.a]\nbytes = 99\nrate = '1mbit'\n[qdiscs]",
+            "a is the name of something else, too",
+        ),
+        (
+            "[qdiscs]",
+            "".join(f"[fetch.a{i}]\n" for i in range(9)) + "[qdiscs]",
+            "fetch has 9 groups; it may have 8",
+        ),
+        ("[qdiscs]", "[packets.a]\nbytes = 99\n[qdiscs]", "packets.a.rate is missing"),
+        ("[qdiscs]", "[packets.a]\nrate = '1mbit'\n[qdiscs]", "packets.a.bytes is missing"),
+        (
+            "[qdiscs]",
+            "[packets.a]\nbytes = 1461\nrate = '1mbit'\nsyn = 2\n[qdiscs]",
+            "packets.a.bytes may be 1460 with TCP",
+        ),
+        (
+            "[qdiscs]",
+            "".join(f"[packets.a{i}]\nbytes = 99\nrate = '1mbit'\nstreams = 129\n" for i in (1, 2))
+            + "[qdiscs]",
+            "packets has more than 256 streams",
+        ),
+        (
+            "[qdiscs]",
+            "[[bounds]]\nmetric = 'a'\nat_most = 1\nat_least = 1\nof.qdisc = ['las', 'cake']\n"
+            "[qdiscs]",
+            "bounds 1: the better of several goes with either",
+        ),
+        (
+            "[qdiscs]",
+            "[[bounds]]\nmetric = 'a'\nat_most = 1\nof.qdisc = ['las', 'x']\n[qdiscs]",
+            "bounds 1: x is no qdisc",
+        ),
         ("[qdiscs]", "[bounds]\nmetric = 'a'\n[qdiscs]", "bounds has to be a list of tables"),
         ("[qdiscs]", "[[bounds]]\nat_most = 1\n[qdiscs]", "bounds 1: metric is missing"),
         ("[qdiscs]", "[[bounds]]\nmetric = 'a'\n[qdiscs]", "at_least and at_most are missing"),
@@ -212,7 +257,7 @@ def test_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
 
 def test_what_a_file_has_to_have(tmp_path: Path) -> None:
     flows = '[flows]\nsize = "fixed(5)"\nload = 0.5\n'
-    with pytest.raises(DataError, match="neither flows nor bulk nor steady"):
+    with pytest.raises(DataError, match="neither flows nor bulk nor steady nor fetch"):
         parse(tmp_path, MINE.replace(flows, ""))
     alone = MINE.replace(flows, "[bulk]\nflows = 1\n").replace("\n\n", "\nfloor = true\n\n", 1)
     with pytest.raises(DataError, match="not every case has flows"):
@@ -255,7 +300,7 @@ flows = 3
 interval = 0.5
 stagger = 0
 [steady]
-call = { bytes = 160, every = 20, skip = 1 }
+call = { bytes = 160, every = 20, skip = 1, ecn = true }
 b = { phases = "1*0,2*40/9.5" }
 """
     jobs = {job.name: job for job in parse(tmp_path, text).jobs}
@@ -274,7 +319,7 @@ b = { phases = "1*0,2*40/9.5" }
         "FLOWGEN": f"{flows} --seed 4",
         "AFTER": "2.5",
         "BULK": "--flows 3 --interval 0.5 --duration 12.5",
-        "CBR": "call:3.5:12.5*160/20000 b:2.5:1*0,2*40/9.5",
+        "CBR": "call:3.5:12.5*160/20000:ecn b:2.5:1*0,2*40/9.5",
     }
     assert {"sch_prio", "cls_u32", "run2c_isn", "sch_run2c"} <= set(jobs["base-run2c-4"].modules)
     alone = words(jobs["base-floor-4"])
@@ -365,6 +410,42 @@ queues = 0.5
     assert words(runs["base", "cake", 1])["ACCESS"] == "1mbit"
     assert "CLASSID" not in words(runs["base", "cake", 1])
     assert "cls_u32" in runs["base", "cake", 1].modules
+
+
+def test_words_of_groups(tmp_path: Path) -> None:
+    """Other hosts, a tunnel, and what heeds nothing."""
+    text = MINE.replace("rtt = 6", "rtt = 6\ntunnel = true").replace("load", "after = 2\nload")
+    text += """
+[bulk]
+flows = 1
+[fetch]
+long = { at_once = 5, skip = 1 }
+page = { at_once = 30, bytes = [100, 5000], every = 2.5, host = 3, begin = 4 }
+[packets]
+flood = { bytes = 22, rate = "12.8mbit", ports = 1, host = 2, begin = 1 }
+some = { bytes = 1446, rate = "24mbit", streams = 4, jitter = 0.5, rst = 12, count = 9 }
+"""
+    runs = parse(tmp_path, text.replace("duration = 10", "duration = 10\nfloor = true")).runs
+    one = runs["base", "las", 1]
+    told = words(one)
+    assert told["TUNNEL"] == "1" and told["HOSTS"] == "3 4"
+    assert told["FETCH"].split() == [
+        *"--duration 12 --seed 1".split(),
+        "long:at_once=5,host=1,skip=3",
+        "page:at_once=30,bytes=100,most=5000,every=2.5,host=4,begin=4,skip=2",
+    ]
+    assert told["PACKETS"].split() == [
+        *"--duration 12 --seed 1".split(),
+        "flood:bytes=22,us=40,ports=1,host=3,begin=1,skip=2",
+        "some:bytes=1446,us=2000,streams=4,jitter=0.5,count=9,rst=12,host=1,skip=2",
+    ]
+    assert one.needs == "scenario.sh net.sh flowgen bulk fetch packets tunnel".split()
+    assert {"cls_u32", "sch_ingress", "act_gact"} <= set(one.modules)
+    assert one.weight == pytest.approx(120 + (11 / 40e-6 + 4 * 9) * 0.012)
+    floor = words(runs["base", "floor", 1])
+    assert not {"FETCH", "PACKETS", "TUNNEL", "HOSTS", "BULK"} & set(floor)
+    script = (LAB / "guest" / SCRIPT).read_text()
+    assert all(key in script or key in ("QDISC", "RATE", "RTT_MS") for key in told)
 
 
 def test_lists_of_qdiscs(tmp_path: Path) -> None:
