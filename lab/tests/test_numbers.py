@@ -8,9 +8,10 @@ import pytest
 
 from lab.measure import numbers, over_time
 from lab.measure.bounds import verdicts
+from lab.measure.reading import DataError
 from lab.measure.rows import Rows
 from lab.run.experiment import find, read
-from lab.tests.made_up import PAYLOAD, Flow, flows, given, stats
+from lab.tests.made_up import PAYLOAD, Flow, cbr, fetch, flows, given, packets, stats
 
 
 def test_queues_of_the_kernels_own_packets() -> None:
@@ -46,7 +47,7 @@ def test_sizes_of_figures() -> None:
 
 def bounded(where: Path, bounds: str, **of: float) -> list[bool]:
     """Whether a metric `a` of each qdisc is within its bounds; b is 1 everywhere."""
-    names = "".join(f'{name} = "{name}"\n' for name in of)
+    names = "".join(f'{name} = "{name}"\n' for name in [*of, "x"])  # of x there is none
     text = 'title = "x"\nduration = 1\nbulk.flows = 1\nnetwork = { rate = "1mbit", rtt = 1 }\n'
     (where / "x.toml").write_text(f"{text}\n[cases.c]\n[cases.d]\n[qdiscs]\n{names}\n{bounds}")
     rows: Rows = {("c", name, 1): {"a": value, "b": 1.0} for name, value in of.items()}
@@ -65,6 +66,9 @@ def bounded(where: Path, bounds: str, **of: float) -> list[bool]:
         ('of.qdisc = "q"\nat_most = 0.5', [True, False, False]),
         ('of.qdisc = "q"\nat_most = 0.5\nenough = 2', [True, True, False]),
         ('of.qdisc = "q"\nat_least = 1.5\nenough = 2', [False, True, True]),
+        ('of.qdisc = ["q", "r"]\nat_most = 0.5', [True, False, False]),
+        ('of.qdisc = ["q", "r"]\nat_least = 0.5', [False, True, True]),
+        ('of.qdisc = ["q", "x"]\nat_most = 1', [True, True, False]),
         ('of.metric = "b"\nat_most = 2', [True, True, False]),
         ('of.case = "d"\nat_most = 0', []),
         ('of.metric = "c"\nat_most = 0', []),
@@ -140,3 +144,51 @@ def test_bounds_of_bulk_and_run2c_curve() -> None:
     assert unmet("run2c-curve", rows) == [True]
     assert unmet("run2c-curve", rows | of("default", "run2c", excess=0.6)) == [False]
     assert unmet("run2c-curve", of("threshold", "4k", excess=1)) == []
+
+
+def test_groups() -> None:
+    """Of 3 MB in 24 s, and of four connections in two bursts of which one has not ended."""
+    text = cbr("video", [3000, 102_000, 104_000, 0]) + fetch("page", [9000, 8000, 7000, 0], 2)
+    found, _ = given("stream", "pages 2mbit", {"las": [text + stats()]})
+    las = found["las"]
+    assert las["page Mbit/s"] == 1 and (las["page begun"], las["page done"]) == (4, 3)
+    assert (las["page ms"], las["page longest ms"], las["page page ms"]) == (8, 9, 9)
+    assert (las["page pages"], las["page pages done"]) == (2, 1)
+    assert las["video late %"] == 50 and las["video loss %"] == 25
+    text = cbr("call", [3000]) + fetch("tcp", []) + fetch("shorts", [9000]) + packets("rude")
+    found, _ = given("impolite", "udp", {"las": [text + stats()]})
+    las = found["las"]
+    assert las["tcp Mbit/s"] == 1 and "tcp begun" not in las and "shorts pages" not in las
+    assert (las["rude wire Mbit/s"], las["rude dropped %"]) == (2, 25)
+    assert "call late %" not in las
+    with pytest.raises(DataError, match="not the groups of packets that were to be measured"):
+        given("impolite", "udp", {"las": [text.replace("rude", "other") + stats()]})
+
+
+IMPOLITE = {"tcp Mbit/s": 4.0, "shorts done": 100, "shorts ms": 50, "call loss %": 0}
+IMPOLITE |= {"call p99 ms": 2}
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "change", "met"),
+    [
+        ("las", {}, True),
+        ("las", {"tcp Mbit/s": 4.5}, True),  # 0.9 of cake's 5
+        ("las", {"tcp Mbit/s": 4.4}, False),
+        ("las", {"shorts done": 99}, False),
+        ("las", {"shorts ms": 51}, False),
+        ("las", {"call loss %": 0.1}, False),
+        ("las", {"call p99 ms": 2.1}, False),
+        ("sift", {"tcp Mbit/s": 2.0, "shorts ms": 99, "call loss %": 9}, True),
+        ("sift", {"tcp Mbit/s": 1.9}, False),
+        ("sqf", {"shorts done": 49}, False),
+    ],
+)
+def test_bounds_of_impolite(qdisc: str, change: dict[str, float], met: bool) -> None:
+    path = find("impolite")
+    assert path
+    mine = IMPOLITE | {"tcp Mbit/s": 5.0} | change
+    rows: Rows = {("udp", "fq_codel", 1): IMPOLITE, ("udp", qdisc, 1): mine}
+    rows["udp", "cake", 1] = {"tcp Mbit/s": 5.0, "shorts done": 80, "shorts ms": 60}
+    rows["udp", "cake", 1] |= {"call loss %": 3.0, "call p99 ms": 9}
+    assert all(ok for _, ok in verdicts(read(path), rows)) == met
