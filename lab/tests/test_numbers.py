@@ -148,12 +148,12 @@ def test_bounds_of_bulk_and_run2c_curve() -> None:
 
 def test_groups() -> None:
     """Of 3 MB in 24 s, and of four connections in two bursts of which one has not ended."""
-    text = cbr("video", [3000, 102_000, 104_000, 0]) + fetch("page", [9000, 8000, 7000, 0], 2)
+    text = cbr("video", [3000, 102_000, 104_000, 0]) + fetch("web", [9000, 8000, 7000, 0], 2)
     found, _ = given("stream", "pages 2mbit", {"las": [text + stats()]})
     las = found["las"]
-    assert las["page Mbit/s"] == 1 and (las["page begun"], las["page done"]) == (4, 3)
-    assert (las["page ms"], las["page longest ms"], las["page page ms"]) == (8, 9, 9)
-    assert (las["page pages"], las["page pages done"]) == (2, 1)
+    assert las["web Mbit/s"] == 1 and (las["web begun"], las["web done"]) == (4, 3)
+    assert (las["web ms"], las["web longest ms"], las["web page ms"]) == (8, 9, 9)
+    assert (las["web pages"], las["web pages done"]) == (2, 1)
     assert las["video late %"] == 50 and las["video loss %"] == 25
     text = cbr("call", [3000]) + fetch("tcp", []) + fetch("shorts", [9000]) + packets("rude")
     found, _ = given("impolite", "udp", {"las": [text + stats()]})
@@ -180,6 +180,8 @@ IMPOLITE |= {"call p99 ms": 2}
         ("las", {"call loss %": 0.1}, False),
         ("las", {"call p99 ms": 2.1}, False),
         ("sift", {"tcp Mbit/s": 2.0, "shorts ms": 99, "call loss %": 9}, True),
+        ("sift", {"shorts ms": 101}, False),
+        ("run2c", {"call loss %": 51}, False),
         ("sift", {"tcp Mbit/s": 1.9}, False),
         ("sqf", {"shorts done": 49}, False),
     ],
