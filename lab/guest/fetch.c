@@ -37,6 +37,7 @@
 #include "util.h"
 
 #define MAX_GROUPS	8
+#define PORT		8000		/* of the first group's sender */
 #define MAX_CONNS	8192		/* at a time */
 #define PROGRESS	(5 * NSEC)
 #define SETTLE		(5 * NSEC)	/* what begins later is not counted */
@@ -80,10 +81,10 @@ struct conn {
 	bool used, followed;
 };
 
-enum { DURATION, SEED, PORT, NUMBERS };
+enum { DURATION, SEED, NUMBERS };
 enum { SND = NUMBERS, RCV, ADDR, HOSTS, OUT, OPTIONS };
 
-static double num[NUMBERS] = { [DURATION] = 10, [SEED] = 1, [PORT] = 8000 };
+static double num[NUMBERS] = { [DURATION] = 10, [SEED] = 1 };
 static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1", [HOSTS] = "127.0.0.1" };
 
 static struct group groups[MAX_GROUPS];
@@ -123,7 +124,7 @@ static struct sockaddr_in sender(const struct group *g)
 {
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,
-		.sin_port = htons(num[PORT] + (g - groups)),
+		.sin_port = htons(PORT + (g - groups)),
 	};
 
 	if (inet_pton(AF_INET, text[ADDR], &to.sin_addr) != 1)
@@ -429,7 +430,8 @@ static void parse(const char *arg)
 	g->of[HOST] = 1;
 	parse_group(arg, g->name, keys, g->of);
 	if (g->of[AT_ONCE] < 1 || g->of[HOST] < 1 || g->of[HOST] > 254 ||
-	    g->of[SKIP] >= num[DURATION] || (!g->of[BYTES] && g->of[EVERY]))
+	    g->of[SKIP] >= num[DURATION] || (!g->of[BYTES] && g->of[EVERY]) ||
+	    (g->of[MOST] && g->of[MOST] < g->of[BYTES]))
 		errx(1, "%s: what is to be fetched?", arg);
 	g->host = host_address(text[HOSTS], g->of[HOST]);
 	g->next = g->of[BEGIN] * NSEC;
@@ -442,7 +444,7 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "duration", 1, NULL, DURATION }, { "seed", 1, NULL, SEED },
-		{ "port", 1, NULL, PORT }, { "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
+		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
 		{ "addr", 1, NULL, ADDR }, { "hosts", 1, NULL, HOSTS }, { "out", 1, NULL, OUT },
 		{ NULL, 0, NULL, 0 }
 	};

@@ -179,6 +179,7 @@ tunnel_up() {
 	"$here/tunnel" --snd snd --rcv rcv --dev out0 --addr 10.0.1.1 --peer 10.0.2.1 \
 		>/run/tunnel.log &
 	while [ ! -s /run/tunnel.log ]; do
+		kill -0 $! # else it has said why
 		sleep 0.01
 	done
 }

@@ -137,9 +137,13 @@ for ns in $ends; do
 	[ -z "${SOCKET_MEMORY-}" ] || ip netns exec "$ns" sysctl -qw \
 		net.ipv4.tcp_rmem="4096 131072 $SOCKET_MEMORY" \
 		net.ipv4.tcp_wmem="4096 65536 $SOCKET_MEMORY"
+	to=default
+	case $ns in
+	*.in) to=10.0.5.0/24 ;; # the other end is on the same link
+	esac
 	# shellcheck disable=SC2046,SC2086 # options
 	[ -z "${ROUTE-}" ] || ip -n "$ns" route change \
-		$(ip -n "$ns" -4 route show default) $ROUTE
+		$(ip -n "$ns" -4 route show $to) $ROUTE
 done
 isn=/sys/module/run2c_isn/parameters
 [ -z "${ISN-}" ] || echo "$ISN" >$isn/ports

@@ -14,7 +14,8 @@ from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR
 
 PORT = 5000  # flowgen's first one
-LAST_PORT = 7063  # bulk's last one
+LAST_PORT = 7063  # bulk's last one,
+LAST_FETCHED = 8007  # and fetch's
 MTU = 1500
 NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
 # Are in every kernel; srpt is the lab's own, and net.sh loads it
@@ -151,13 +152,14 @@ def needs_isn(words: str) -> bool:
     return words.split()[0] == "run2c" and "no_learn" in words.split()
 
 
-def isn_of(network: Settings, words: str) -> str:
+def isn_of(settings: Settings, words: str) -> str:
     """The ports of the senders that tell what run2c does not learn."""
     if not needs_isn(words):
         return ""
+    network = settings["network"]
     adapted = network.get("adapted")
     if adapted is None or adapted == len(links_of(network)):
-        return f"{PORT}-{LAST_PORT}"
+        return f"{PORT}-{LAST_FETCHED if 'fetch' in settings else LAST_PORT}"
     return f"{PORT}-{PORT + adapted - 1}" if adapted else ""
 
 
@@ -232,7 +234,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         "CONGESTION": tcp.get("congestion", ""),
         "ECN": "" if "ecn" not in tcp else str(int(tcp["ecn"])),
         "SOCKET_MEMORY": str(tcp.get("socket_memory", "")),
-        "ISN": isn_of(network, words),
+        "ISN": isn_of(settings, words),
         "AFTER": plain(after) if after else "",
     }
     if flows:

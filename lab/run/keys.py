@@ -12,6 +12,8 @@ from lab.run.qdiscs import BUFFER, FLOOR, LISTS
 
 MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
 MOST_GROUPS, MOST_STREAMS, MOST_HOSTS = 8, 256, 20  # of fetch and packets, and of rcv
+MOST_TUNNELED = 1392  # bytes of a datagram that the tunnel of net.sh takes whole
+SETTLE = 5  # seconds at the end of which fetch does not measure what begins
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 SHORT = "quick"  # the case of [quick]
 
@@ -40,6 +42,12 @@ class Tables:
     """A list of tables."""
 
     each: dict[str, Any]
+
+
+def _bits(value: Any) -> float:
+    """Per second, of "10mbit"; 0 if it is no rate."""
+    found = re.fullmatch(_RATE, value) if type(value) is str else None
+    return float(found[1]) * UNITS[found[2]] if found else 0
 
 
 def number(least: float, most: float, whole: bool = False) -> Key:
@@ -72,7 +80,8 @@ def between(least: float, most: float, whole: bool = False) -> Key:
     each = number(least, most, whole)
 
     def fits(value: Any) -> bool:
-        return type(value) is list and len(value) == 2 and all(map(each.fits, value))
+        right = type(value) is list and len(value) == 2 and all(map(each.fits, value))
+        return right and value[0] <= value[1]
 
     return Key("[LEAST, MOST] to draw it by the seed", fits)
 
@@ -85,7 +94,7 @@ _TERM = rf"(?:{_N}\*)?(?:(?:exp|fixed)\({_N}\)|pareto\({_N},{_N}\)|bp\({_N},{_N}
 _PHASE = r"\d+(?:\.\d+)?\*(?:0|\d+/\d+(?:\.\d+)?)"
 _LINK = rf"(?:(\d+)\*)?({_RATE}/\d+(?:\.\d+)?)"
 CASE = r"\w[\w.-]*"
-RATE = text(_RATE, 'a rate such as "10mbit"')
+RATE = Key('a rate such as "10mbit", up to 1000 Gbit/s', lambda value: 0 < _bits(value) <= 1e12)
 SECONDS = number(0, 1e5)
 DRAWN = either(SECONDS, between(0, 1e5))
 NAME = text(r"[\w.-]+", "a name")
@@ -223,10 +232,9 @@ FILE = {
 
 def bits(rate: str) -> float:
     """Per second, of "10mbit"."""
-    found = re.fullmatch(_RATE, rate)
-    if not found:
+    if not RATE.fits(rate):
         raise DataError(f"{rate!r} is no {RATE.allowed}")
-    return float(found[1]) * UNITS[found[2]]
+    return _bits(rate)
 
 
 def links_of(network: Settings) -> list[str]:
@@ -344,6 +352,9 @@ class Refusals:
             need(bool(inside), "network.tunnel is for bulk and steady, and there is neither")
             own = {"rtts", "access"} & settings.get("bulk", {}).keys()
             need(not own and not senders, "in a network.tunnel bulk has no link of its own")
+            for name, flow in settings.get("steady", {}).items():
+                fits = flow.get("bytes", 0) <= MOST_TUNNELED
+                need(fits, f"steady.{name}.bytes may be {MOST_TUNNELED} in a network.tunnel")
 
     def _bulk(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         bulk, network = settings.get("bulk"), settings["network"]
@@ -386,12 +397,17 @@ class Refusals:
         for what in ("fetch", "packets"):
             groups = settings.get(what, {})
             count = len(groups)
+            need(count > 0 or what not in settings, f"{what} is empty")
             need(count <= MOST_GROUPS, f"{what} has {count} groups; it may have {MOST_GROUPS}")
             for name, group in groups.items():
                 late = max(group.get("begin", 0), group.get("skip", 0)) >= settings["duration"]
                 need(not late, f"{what}.{name} begins, or is measured, after the duration")
         for name, group in settings.get("fetch", {}).items():
             need("every" not in group or "bytes" in group, f"fetch.{name}.bytes is missing")
+            measured = settings["duration"] - group.get("skip", 0) > SETTLE or "bytes" not in group
+            need(measured, f"fetch.{name}: the last {SETTLE} s are not measured")
+        if "fetch" in settings:
+            need("rtt" in settings["network"], "fetch needs network.rtt, not links")
         for name, group in settings.get("packets", {}).items():
             for key in ("bytes", "rate"):
                 need(key in group, f"packets.{name}.{key} is missing")
@@ -411,3 +427,5 @@ class Refusals:
         else:
             need(not {"seconds", "over"} & watch.keys(), "watch.lengths is missing, how often")
         need("queues" not in watch or "bulk" in settings, "watch.queues are those of bulk")
+        hidden = "queues" in watch and settings["network"].get("tunnel", False)
+        need(not hidden, "watch.queues: in a network.tunnel all is one flow")

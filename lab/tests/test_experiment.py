@@ -195,6 +195,23 @@ def test_every_key_is_documented() -> None:
         ),
         ("[qdiscs]", "[fetch.a]\nevery = 1\n[qdiscs]", "fetch.a.bytes is missing"),
         ("[qdiscs]", "[fetch.a]\nbytes = [9]\n[qdiscs]", "or [LEAST, MOST] to draw it"),
+        ("[qdiscs]", "[fetch.a]\nbytes = [9, 8]\n[qdiscs]", "or [LEAST, MOST] to draw it"),
+        ("[qdiscs]", "[fetch]\n[qdiscs]", "fetch is empty"),
+        ("[qdiscs]", "[packets]\n[qdiscs]", "packets is empty"),
+        ("[qdiscs]", "[fetch.a]\nbytes = 9\nskip = 5\n[qdiscs]", "the last 5 s are not measured"),
+        ("rtt = 6", "links = ['1mbit/6']\n[fetch.a]", "fetch needs network.rtt"),
+        ("10mbit", "0.0bit", "it has to be a rate"),
+        ("10mbit", "1001gbit", "it has to be a rate"),
+        (
+            "rtt = 6",
+            "rtt = 6\ntunnel = true\n[steady.a]\nbytes = 1393\nevery = 1",
+            "steady.a.bytes may be 1392 in a network.tunnel",
+        ),
+        (
+            "rtt = 6",
+            "rtt = 6\ntunnel = true\n[bulk]\nflows = 1\n[watch]\nqueues = 1",
+            "watch.queues: in a network.tunnel all is one flow",
+        ),
         ("[qdiscs]", "[fetch.a]\nskip = 10\n[qdiscs]", "fetch.a begins, or is measured, after"),
         ("[qdiscs]", "[fetch.a]\nhost = 21\n[qdiscs]", "fetch.a.host is 21; it has to be"),
         ("[qdiscs]", "[fetch.bulk]\n[qdiscs]", "bulk is the name of something else, too"),
@@ -444,6 +461,8 @@ some = { bytes = 1446, rate = "24mbit", streams = 4, jitter = 0.5, rst = 12, cou
     assert one.weight == pytest.approx(120 + (11 / 40e-6 + 4 * 9) * 0.012)
     floor = words(runs["base", "floor", 1])
     assert not {"FETCH", "PACKETS", "TUNNEL", "HOSTS", "BULK"} & set(floor)
+    isn = text.replace("[qdiscs]", "[qdiscs]\nr = 'run2c no_learn'")
+    assert words(parse(tmp_path, isn).runs["base", "r", 1])["ISN"] == "5000-8007"
     script = (LAB / "guest" / SCRIPT).read_text()
     assert all(key in script or key in ("QDISC", "RATE", "RTT_MS") for key in told)
 
