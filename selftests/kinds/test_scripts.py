@@ -8,10 +8,13 @@ import pytest
 
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.each_kernel
+SCRIPTS = [
+    pytest.param("tcp", marks=pytest.mark.each_kernel),
+    pytest.param("churn", marks=pytest.mark.debug_kernel),
+]
 
 
-@pytest.mark.parametrize("script", ["tcp", pytest.param("churn", marks=pytest.mark.debug_kernel)])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script: str, kind: str) -> None:
     done = subprocess.run(
         [HERE / f"{script}.sh", kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
