@@ -11,6 +11,12 @@
 
 #include <linux/types.h>
 
+/* Values of TCA_LAS_RANK */
+enum {
+	TC_LAS_RANK_ATTAINED,	/* what a flow has attained of service */
+	TC_LAS_RANK_VISIBLE,	/* what waits and a quarter of that */
+};
+
 /* Options. Of a range both ends are good. */
 enum {
 	TCA_LAS_UNSPEC,
@@ -30,13 +36,13 @@ enum {
 				 */
 #define TC_LAS_IDLE_MIN		1
 #define TC_LAS_IDLE_MAX		86400000
-	TCA_LAS_FAIR,		/* u32, bytes; flows that have attained more
-				 * share what is left fairly; 0: never
+	TCA_LAS_FAIR,		/* u32, bytes; flows that have attained so much
+				 * are long and take turns; 0: none are
 				 */
 #define TC_LAS_FAIR_MIN		16384
 #define TC_LAS_FAIR_MAX		2147483647
 	TCA_LAS_FORGIVE,	/* u32, bytes per second taken off what a flow
-				 * has attained while it has no packets queued
+				 * has attained
 				 */
 #define TC_LAS_FORGIVE_MAX	2147483647
 	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of
@@ -53,10 +59,39 @@ enum {
 				 */
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
-	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of the link's rate; takes the
-				 * place of TCA_LAS_FORGIVE if it is more
+	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of the link's rate, divided among
+				 * the flows that attain much; takes the place
+				 * of TCA_LAS_FORGIVE if it is more
 				 */
 #define TC_LAS_FORGIVE_SHARE_MAX	100
+	TCA_LAS_RANK,		/* u32, TC_LAS_RANK_*: what short flows go by */
+	TCA_LAS_NEWCOMERS,	/* u32, flows that may wait of which nothing was
+				 * sent yet; 0: no bound
+				 */
+#define TC_LAS_NEWCOMERS_MAX	65535
+	TCA_LAS_KNOWN_SHARE,	/* u32, percent of the bytes of all but long
+				 * flows that newcomers leave to the others, on
+				 * the link and in a full buffer
+				 */
+#define TC_LAS_SHARE_MAX	99
+	TCA_LAS_LONG_SHARE,	/* u32, percent of all bytes that are long flows',
+				 * there as well, up to TC_LAS_SHARE_MAX, too
+				 */
+	TCA_LAS_QUANTUM,	/* u32, bytes a long flow sends in its turn */
+#define TC_LAS_QUANTUM_MIN	256
+#define TC_LAS_QUANTUM_MAX	1048576
+	TCA_LAS_TARGET,		/* u32, us; of CoDel for long flows; 0: none,
+				 * nor is anything marked
+				 */
+#define TC_LAS_TARGET_MAX	2000000
+	TCA_LAS_INTERVAL,	/* u32, us; of CoDel */
+#define TC_LAS_INTERVAL_MIN	1000
+#define TC_LAS_INTERVAL_MAX	2000000
+	TCA_LAS_CE_THRESHOLD,	/* u32, us; what has waited for longer is marked
+				 * by CoDel; 0: never
+				 */
+#define TC_LAS_CE_THRESHOLD_MAX	2000000
+	TCA_LAS_ECN,		/* u32, 1: CoDel marks what can be marked */
 	__TCA_LAS_MAX
 };
 
@@ -100,8 +135,8 @@ struct tc_las_xstats {
 	__u64	evictions;	/* flows forgotten before idle had passed,
 				 * to make room for another
 				 */
-	__u64	overflow;	/* packets sent to the overflow queue, which
-				 * ranks last, for want of a record
+	__u64	overflow;	/* packets sent to the overflow queue, which is
+				 * that of a long flow, for want of a record
 				 */
 	__u32	flows_queued;	/* flows that hold packets now, the overflow
 				 * queue being one
@@ -116,6 +151,19 @@ struct tc_las_xstats {
 				 */
 	__u64	gso_split;	/* GSO packets that were split */
 	__u64	drop_buffer;	/* packets dropped because of buffer */
+	__u64	drop_new;	/* packets of new flows that were not queued because
+				 * of newcomers
+				 */
+	__u64	drop_codel;	/* packets of long flows that CoDel has dropped */
+	__u64	marked;		/* packets of these that it has marked instead, and
+				 * those marked because of ce_threshold
+				 */
+	__u32	flows_new;	/* flows that hold packets and of which none was
+				 * sent yet
+				 */
+	__u32	flows_long;	/* long flows that hold packets, the overflow queue
+				 * being one
+				 */
 };
 
 #endif

@@ -4,6 +4,8 @@
 #include "tc_glue.h"
 #include "../sch_las/pkt_las.h"
 
+static const char * const las_ranks[] = { "attained", "visible", NULL };
+
 static const struct tc_opt las_opts[] = {
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_LAS_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
@@ -18,6 +20,21 @@ static const struct tc_opt las_opts[] = {
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE, 0 },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE_SHARE, 0 },
 	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_BUFFER, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_RANK, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_NEWCOMERS, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_KNOWN_SHARE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_LONG_SHARE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_TARGET, 0 },
+	{ "rank", "rank", TC_UNIT_NAME, TCA_LAS_RANK, 0, las_ranks },
+	{ "newcomers", "newcomers", TC_UNIT_NONE, TCA_LAS_NEWCOMERS },
+	{ "known_share", "known_share_percent", TC_UNIT_PERCENT, TCA_LAS_KNOWN_SHARE },
+	{ "long_share", "long_share_percent", TC_UNIT_PERCENT, TCA_LAS_LONG_SHARE },
+	{ "quantum", "quantum", TC_UNIT_BYTES, TCA_LAS_QUANTUM },
+	{ "target", "target", TC_UNIT_US, TCA_LAS_TARGET },
+	{ "interval", "interval", TC_UNIT_US, TCA_LAS_INTERVAL },
+	{ "ce_threshold", "ce_threshold", TC_UNIT_US, TCA_LAS_CE_THRESHOLD },
+	{ "ecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 1 },
+	{ "noecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 0 },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
 	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
 	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 0 },
@@ -28,8 +45,13 @@ static const struct tc_stat las_qdisc_stats[] = {
 	TC_STAT(tc_las_xstats, __u64, drop_limit, 1, ""),
 	TC_STAT(tc_las_xstats, __u64, drop_memory, 1, ""),
 	TC_STAT(tc_las_xstats, __u64, drop_buffer, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, drop_new, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, drop_codel, 1, ""),
+	TC_STAT(tc_las_xstats, __u64, marked, 1, ""),
 	TC_STAT(tc_las_xstats, __u64, gso_split, 1, ""),
 	TC_STAT(tc_las_xstats, __u32, flows_queued, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, flows_new, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, flows_long, 2, ""),
 	TC_STAT(tc_las_xstats, __u32, records, 2, ""),
 	TC_STAT(tc_las_xstats, __u64, flows_seen, 2, ""),
 	TC_STAT(tc_las_xstats, __u64, evictions, 2, ""),

@@ -75,6 +75,7 @@ enum tc_unit {
 	TC_UNIT_PACKETS,
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
+	TC_UNIT_US,
 	TC_UNIT_RATE,		/* bytes per second */
 	TC_UNIT_PERCENT,
 	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
@@ -142,6 +143,16 @@ static const struct tc_suffix {
 	{ TC_UNIT_MS, "s", 1000, 1 },
 	{ TC_UNIT_MS, "sec", 1000, 1 },
 	{ TC_UNIT_MS, "secs", 1000, 1 },
+	{ TC_UNIT_US, "", 1, 1 },
+	{ TC_UNIT_US, "us", 1, 1 },
+	{ TC_UNIT_US, "usec", 1, 1 },
+	{ TC_UNIT_US, "usecs", 1, 1 },
+	{ TC_UNIT_US, "ms", 1000, 1 },
+	{ TC_UNIT_US, "msec", 1000, 1 },
+	{ TC_UNIT_US, "msecs", 1000, 1 },
+	{ TC_UNIT_US, "s", 1000000, 1 },
+	{ TC_UNIT_US, "sec", 1000000, 1 },
+	{ TC_UNIT_US, "secs", 1000000, 1 },
 	{ TC_UNIT_RATE, "", 1, 8 },
 	{ TC_UNIT_RATE, "bit", 1, 8 },
 	{ TC_UNIT_RATE, "kbit", 1000, 8 },
@@ -167,6 +178,8 @@ static const struct tc_unit_text {
 			    "with b, k, m or g, without: b; 0 to 4294967295b" },
 	[TC_UNIT_MS] = { "TIME", "a time in whole milliseconds",
 			 "with s, ms or us, without: us; 0 to 4294967295ms" },
+	[TC_UNIT_US] = { "TIME", "a time in whole microseconds",
+			 "with s, ms or us, without: us; 0 to 4294967295us" },
 	[TC_UNIT_RATE] = { "RATE", "a rate of whole bytes per second",
 			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
 	[TC_UNIT_PERCENT] = { "PERCENT", "a whole number of percent",
@@ -402,6 +415,12 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 	} else if (opt->unit == TC_UNIT_MS) {
 		suffix = val % 1000 ? "ms" : "s";
 		shown = val % 1000 ? val : val / 1000;
+	} else if (opt->unit == TC_UNIT_US) {
+		suffix = "us";
+		if (val && !(val % 1000)) {
+			suffix = val % 1000000 ? "ms" : "s";
+			shown = val / (val % 1000000 ? 1000 : 1000000);
+		}
 	} else if (opt->unit == TC_UNIT_PERCENT) {
 		suffix = "%";
 	} else if (opt->unit == TC_UNIT_RATE) {

@@ -46,8 +46,9 @@ static inline int sf_classify(struct sk_buff *skb, const struct tcf_proto *filte
 
 /*
  * Why a packet is dropped when one comes, for those who watch drops: there was no room
- * for all; its band had none; RED wanted it; or else, as what cannot be split. Older
- * kernels tell nobody more than that it was a qdisc.
+ * for all; its band had none; RED or CoDel wanted it; or else, as what cannot be split.
+ * Before qdiscs had reasons of their own, theirs were among those of all packets. Still
+ * older kernels tell nobody more than that it was a qdisc.
  */
 #ifdef SF_HAVE_DROP_REASON
 #define SF_DROP_OVERLIMIT	QDISC_DROP_OVERLIMIT
@@ -55,11 +56,37 @@ static inline int sf_classify(struct sk_buff *skb, const struct tcf_proto *filte
 #define SF_DROP_CONGESTED	QDISC_DROP_CONGESTED
 #define SF_DROP_GENERIC		QDISC_DROP_GENERIC
 #define sf_set_drop_reason(skb, reason)	tcf_set_qdisc_drop_reason(skb, reason)
+#elif defined(SF_HAVE_SKB_DROP_REASON)
+#define SF_DROP_OVERLIMIT	SKB_DROP_REASON_QDISC_OVERLIMIT
+#define SF_DROP_BAND_LIMIT	SKB_DROP_REASON_QDISC_OVERLIMIT
+#define SF_DROP_CONGESTED	SKB_DROP_REASON_QDISC_CONGESTED
+#define SF_DROP_GENERIC		SKB_DROP_REASON_QDISC_DROP
+#define sf_set_drop_reason(skb, reason)	tcf_set_drop_reason(skb, reason)
 #else
 enum { SF_DROP_OVERLIMIT, SF_DROP_BAND_LIMIT, SF_DROP_CONGESTED, SF_DROP_GENERIC };
 
 static inline void sf_set_drop_reason(const struct sk_buff *skb, u32 reason)
 {
+}
+#endif
+
+/*
+ * Drop a packet that was to leave. Newer kernels free it when the root's lock is no longer
+ * held, if the flag is set.
+ */
+#ifdef SF_HAVE_DEQUEUE_DROP
+#define SF_DEQUEUE_DROPS	TCQ_F_DEQUEUE_DROPS
+#define sf_dequeue_drop(sch, skb, reason)	qdisc_dequeue_drop(sch, skb, reason)
+#else
+#define SF_DEQUEUE_DROPS	0
+
+static inline void sf_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb, u32 reason)
+{
+#ifdef SF_HAVE_SKB_DROP_REASON
+	kfree_skb_reason(skb, reason);
+#else
+	kfree_skb(skb);
+#endif
 }
 #endif
 

@@ -10,4 +10,7 @@ sf-flags := $(call sf-has,pkt_segs,net/sch_generic.h,SF_HAVE_PKT_SEGS)
 sf-flags += $(call sf-has,skb_gso_segment,net/gso.h,SF_HAVE_GSO_H)
 sf-flags += $(call sf-has,tcf_classify_qdisc,net/pkt_cls.h,SF_HAVE_CLASSIFY_QDISC)
 sf-flags += $(call sf-has,tcf_set_qdisc_drop_reason,net/sch_generic.h,SF_HAVE_DROP_REASON)
+sf-flags += $(call sf-has,QDISC_CONGESTED,net/dropreason-core.h,SF_HAVE_SKB_DROP_REASON)
+# The first ones to have qdisc_dequeue_drop() leak what a qdisc drops that is not the root.
+sf-flags += $(call sf-has,'root->to_free',net/sch_generic.h,SF_HAVE_DEQUEUE_DROP)
 sf-flags += $(call sf-has,secure_tcp_seq_and_ts_off,net/secure_seq.h,SF_HAVE_SEQ_AND_TS_OFF)

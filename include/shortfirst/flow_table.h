@@ -13,8 +13,9 @@
  * never share a record. A flow silent for longer than the idle time is forgotten:
  * not by a timer, but when it comes back or its record is wanted.
  *
- * When a newcomer finds its set full, the record without packets that has
- * attained least goes, since it loses least. A record with packets never goes.
+ * When a newcomer finds its set full, the record goes that has been without packets for
+ * longest, and of several the one that has attained least. A record with packets never
+ * goes.
  *
  * If all have packets, the newcomer's waits elsewhere, and as long as it does, so
  * do those of all newcomers to the set: with a record, a flow would pass by its
@@ -31,6 +32,7 @@
 #include <linux/mm.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
+#include <net/codel.h>
 #include "flow_key.h"
 #include "flow_tags.h"
 
@@ -42,7 +44,8 @@
 /* The first queues: the ends of the list, what waits elsewhere, and the flows' */
 #define SF_LIST			0
 #define SF_ELSEWHERE		1
-#define SF_FIRST_QUEUE		2
+#define SF_LONG			2
+#define SF_FIRST_QUEUE		3
 
 /* The flow of the queue SF_ELSEWHERE */
 #define SF_NO_FLOW		U32_MAX
@@ -53,7 +56,14 @@ struct sf_flow {
 	union {			/* for the kind; 0 in a new record */
 		struct {
 			u64	attained;	/* bytes served or waiting */
-			u64	finish;
+			union {
+				u64	finish;
+				struct {
+					s32	deficit;
+					bool	known;
+					bool	priority;
+				};
+			};
 		};
 		struct {		/* flow_recent.h */
 			u32	backlog;	/* bytes */
@@ -72,7 +82,7 @@ struct sf_flow {
 			};
 		};
 	};
-	u32	seen;		/* jiffies when it last had a packet */
+	u32	seen;		/* jiffies when it last had a packet, if it has none */
 	u32	queue;		/* 0: it has no packets; flow_recent.h: how many */
 };
 
@@ -86,15 +96,22 @@ struct sf_queue {
 	struct sk_buff	*head;	/* the packets in order of arrival, */
 	struct sk_buff	*tail;	/* linked by next and prev */
 	union {
-		struct rb_node	node;
+		struct {
+			struct rb_node	node;
+			u64		rank;
+		};
 		struct sf_link	link[2];
+		struct {
+			struct sf_link	listed;	/* link[0] */
+			struct codel_vars codel;
+		};
 	};
-	u64	rank;		/* for the kind, like the two above */
 	u32	qlen;		/* packets */
 	u32	backlog;	/* bytes */
 	u32	flow;		/* whose it is, or SF_NO_FLOW */
-	bool	listed;		/* false if nobody's */
+	u8	group;		/* 0 if nobody's */
 	bool	heaped;		/* the same */
+	bool	heavy;
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);
@@ -161,6 +178,8 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
+	t->queues[SF_LONG].link[0].next = SF_LONG;
+	t->queues[SF_LONG].link[0].prev = SF_LONG;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -241,19 +260,18 @@ static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 }
 
 /*
- * A list of queues, linked by numbers. It is circular, and begins and ends with
- * SF_LIST, which is not in it.
+ * Lists of queues, linked by numbers. Each is circular, and begins and ends with a queue
+ * that is not in it.
  */
-static inline void sf_list_add_tail(struct sf_table *t, u32 i)
+static inline void sf_list_add_tail(struct sf_table *t, u32 list, u32 i)
 {
 	struct sf_queue *queue = t->queues;
-	u32 last = queue[SF_LIST].link[0].prev;
+	u32 last = queue[list].link[0].prev;
 
-	queue[i].listed = true;
-	queue[i].link[0].next = SF_LIST;
+	queue[i].link[0].next = list;
 	queue[i].link[0].prev = last;
 	queue[last].link[0].next = i;
-	queue[SF_LIST].link[0].prev = i;
+	queue[list].link[0].prev = i;
 }
 
 static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
@@ -262,7 +280,6 @@ static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
 
 	t->queues[at.next].link[0].prev = at.prev;
 	t->queues[at.prev].link[0].next = at.next;
-	queue->listed = false;
 }
 
 /* The way of @set that is to become a newcomer's, or SF_WAYS if there is none */
@@ -270,7 +287,7 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 {
 	const struct sf_flow *f = &t->flows[set * SF_WAYS];
 	u64 unused = sf_tags_match(t->tags[set], 0);
-	u32 i, victim = SF_WAYS;
+	u32 i, silent, longest = 0, victim = SF_WAYS;
 	u64 least = U64_MAX;
 
 	if (unused) {
@@ -278,11 +295,13 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 		return __ffs64(unused) / 8;
 	}
 	for (i = 0; i < SF_WAYS; i++, f++) {
-		if (f->queue)
+		silent = now - f->seen;
+		if (f->queue || silent < longest)
 			continue;
-		if (now - f->seen > t->idle)
+		if (silent > t->idle)
 			return i;
-		if (f->attained < least) {
+		if (silent > longest || f->attained < least) {
+			longest = silent;
 			least = f->attained;
 			victim = i;
 		}
@@ -316,6 +335,13 @@ static __always_inline struct sf_flow *sf_table_find(const struct sf_table *t,
 	return NULL;
 }
 
+/* What was known of a flow is no longer. */
+static __always_inline void sf_flow_forget(struct sf_flow *f)
+{
+	f->attained = 0;
+	f->finish = 0;
+}
+
 /* sf_table_assign - make record @way of its set a flow's that has none; now jiffies */
 static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 						       const struct sf_flow_key *key,
@@ -328,8 +354,7 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 	t->tags[set] |= sf_tag_at(sf_tag(hash), way);
 	t->assigned++;
 	f->key = *key;
-	f->attained = 0;
-	f->finish = 0;
+	sf_flow_forget(f);
 	f->seen = now;
 	return f;
 }
@@ -360,7 +385,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t,
 		if (unlikely(t->queues_short && (!t->spares || t->elsewhere_of[set])))
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
-			f->attained = 0;
+			sf_flow_forget(f);
 			t->assigned++;
 		}
 		return f;

@@ -39,6 +39,12 @@ static inline void sf_link_forget(struct sf_link_rate *link)
 	sf_link_measure(link, SF_ROOM_UNKNOWN);
 }
 
+/* The link was idle: measure anew, and believe what was measured until then. */
+static inline void sf_link_restart(struct sf_link_rate *link)
+{
+	sf_link_measure(link, link->room);
+}
+
 /**
  * sf_link_sent - a packet is on its way
  * @link: the link

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The reference model of las: a list of packets in order, nothing clever.
+"""The reference model of las as published: a list of packets in order, nothing clever.
 
 A packet's rank is what its flow had attained when it arrived, waiting bytes included; equal ranks
 go by arrival. The newcomer is put in its place, then packets are dropped from the end of the order
 while a limit is exceeded, and a drop gives its bytes back to its flow.
 
-With `fair`, flows that have attained that much rank by start-time fair queueing. Priority packets
-rank by LAS-log. There is no `forgive` and no `buffer` here, since they depend on the time.
+Priority packets rank by LAS-log. Of time it knows when a flow was seen last. What las adds to the
+paper is in groups.py.
 """
 
 import bisect
@@ -16,8 +16,8 @@ from typing import Any
 from selftests.lib.model import BaseModel, BasePacket
 
 OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
-LONG = 2**62  # ranks from here on are virtual time
-FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
+SILENCE = 1.0  # seconds: a SYN begins a new flow if nothing of the old one was seen for so long
+ABOUT = 0.03  # seconds: times that differ by less may be the same for the kernel, or the other way
 
 
 def log2(x: int) -> int:
@@ -45,8 +45,12 @@ def log_rank(attained: int, k: int) -> int:
 
 @dataclass(frozen=True)
 class Packet(BasePacket):
-    begins: bool = False  # a SYN: a new flow, unless the old one still has packets here
+    begins: bool = False  # a SYN: a new flow, if the old one is silent
     priority: bool = False  # in the class X:2
+
+
+def about_silent(seconds: float) -> bool:
+    return abs(seconds - SILENCE) < ABOUT
 
 
 class Model(BaseModel):
@@ -57,16 +61,14 @@ class Model(BaseModel):
         limit: int,
         memory_limit: int = 32 << 20,
         records: int | None = None,
-        fair: int = OVERFLOW,
         log: int = 500,
     ) -> None:
         super().__init__(limit, memory_limit)
         self.log = log
         self.records = records
-        self.fair = fair
-        self.virtual_time = LONG
-        self.finish: dict[Any, int] = {}  # in virtual time, of a long flow's last packet
+        self.now = 0.0  # in seconds
         self.attained: dict[Any, int] = {}
+        self.seen: dict[Any, float] = {}  # when a flow last had a packet
         self.order: list[tuple[int, int, Packet]] = []  # rank, arrival, packet
         self.arrivals = 0
         self.overflow = 0
@@ -85,16 +87,17 @@ class Model(BaseModel):
         return {packet.flow for rank, _, packet in self.order if rank != OVERFLOW}
 
     def _evictable(self) -> list[Any]:
-        """The other flows with a record, those that attained least first."""
+        """The other flows with a record, those that are silent for longest first."""
         others = set(self.attained) - self._busy()
-        return sorted(others, key=lambda flow: self.attained[flow])
+        return sorted(others, key=lambda flow: self.seen[flow])
 
-    def ambiguous(self, flow: Any) -> bool:
-        """Would it matter which of two records that attained the same has to go for this flow?"""
-        if flow in self.attained or len(self.attained) != self.records:
-            return False
-        least = [self.attained[f] for f in self._evictable()[:2]]
-        return len(least) == 2 and least[0] == least[1] != 0
+    def ambiguous(self, flow: Any, begins: bool) -> bool:
+        """Does it depend on the kernel's clock what becomes of a packet of this flow?"""
+        if flow in self.attained:
+            return begins and about_silent(self.now - self.seen[flow])
+        oldest = [self.seen[f] for f in self._evictable()[:2]]
+        full = len(self.attained) == self.records
+        return full and len(oldest) == 2 and oldest[1] - oldest[0] < ABOUT
 
     def _has_record(self, flow: Any) -> bool:
         if flow not in self.attained:
@@ -107,29 +110,25 @@ class Model(BaseModel):
                 del self.attained[evictable[0]]
                 self.evictions += 1
             self.attained[flow] = 0
+            self.seen[flow] = self.now
         return True
 
     def _rank(self, packet: Packet) -> int:
         flow = packet.flow
         own = [rank for rank, _, p in self.order if p.flow == flow and rank != OVERFLOW]
         last = own[-1] if own else 0
-        if packet.begins and not own:
+        if packet.begins and not own and self.now - self.seen[flow] >= SILENCE:
             self.attained[flow] = 0
+        self.seen[flow] = self.now
         rank = self.attained[flow]
         self.attained[flow] += packet.length
         if packet.priority:
             rank = log_rank(rank, self.log)
-        elif rank >= self.fair or last >= LONG:
-            self.attained[flow] = min(self.attained[flow], self.fair + FAIR_MARGIN)
-            rank = max(self.virtual_time, self.finish.get(flow, 0))
-            self.finish[flow] = rank + packet.length
         return max(rank, last)
 
     def _serve(self) -> Packet:
-        """The rank of the last long flow served is the virtual time."""
-        rank, _, packet = self.order.pop(0)
-        if LONG <= rank < OVERFLOW:
-            self.virtual_time = rank
+        _, _, packet = self.order.pop(0)
+        self.seen[packet.flow] = self.now
         return packet
 
     def _trim(self) -> list[Packet]:
@@ -137,12 +136,9 @@ class Model(BaseModel):
         while self._over():
             self._count_drop()
             rank, _, packet = self.order.pop()
-            flow = packet.flow
-            own = [r for r, _, p in self.order if p.flow == flow and r != OVERFLOW]
-            if rank < LONG:
-                self.attained[flow] -= min(self.attained[flow], packet.length)
-            elif rank != OVERFLOW and (not own or own[-1] < rank):
-                self.finish[flow] = rank
+            self.seen[packet.flow] = self.now
+            if rank != OVERFLOW:
+                self.attained[packet.flow] -= min(self.attained[packet.flow], packet.length)
             dropped.append(packet)
         return dropped
 
@@ -169,11 +165,9 @@ class Model(BaseModel):
         self,
         limit: int | None = None,
         memory_limit: int | None = None,
-        fair: int | None = None,
         log: int | None = None,
     ) -> None:
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
-        self.fair = fair or self.fair
         self.log = log or self.log
         self._trim()

@@ -3,11 +3,14 @@
 
 from selftests.lib.options import (
     BYTES,
+    CHOICE,
     I32_MAX,
     MILLI,
+    NUMBER,
     PERCENT,
     QUEUE_STATISTICS,
     RATE,
+    US,
     Option,
     Table,
     buffer,
@@ -16,9 +19,20 @@ from selftests.lib.options import (
     limit,
     memory_limit,
     split_gso,
+    switch,
 )
 
-PLAIN = {"fair": 0, "forgive": 0, "forgive_share": 0, "buffer": 0}
+ADDED = (
+    "fair",
+    "forgive",
+    "forgive_share",
+    "buffer",
+    "rank",
+    "newcomers",
+    "known_share",
+    "long_share",
+)
+PLAIN = dict.fromkeys((*ADDED, "target"), 0)
 
 TABLE = Table(
     __name__,
@@ -29,12 +43,31 @@ TABLE = Table(
         idle(4),
         Option(5, "fair", BYTES, 256 << 10, 16384, I32_MAX, (64 << 10, 20000), zero=True),
         Option(6, "forgive", RATE, 32000, 0, I32_MAX, (8000, 1, 125000)),
-        Option(10, "forgive_share", PERCENT, 25, 0, 100, (50, 7)),
+        Option(10, "forgive_share", PERCENT, 50, 0, 100, (25, 7)),
         buffer(9, 500),
+        Option(11, "rank", CHOICE, 1, 0, 1, (0,), names=("attained", "visible")),
+        Option(12, "newcomers", NUMBER, 256, 0, 65535, (16, 1000)),
+        Option(13, "known_share", PERCENT, 50, 0, 99, (10, 30)),
+        Option(14, "long_share", PERCENT, 12, 0, 99, (10,)),
+        Option(15, "quantum", BYTES, 1514, 256, 1 << 20, (300, 9000)),
+        Option(16, "target", US, 5000, 0, 2000000, (1000, 20001)),
+        Option(17, "interval", US, 100000, 1000, 2000000, (20000,)),
+        Option(18, "ce_threshold", US, 0, 0, 2000000, (1000, 1)),
+        switch(19, "ecn", 1, off="noecn"),
         Option(7, "log", MILLI, 500, 250, 4000, (1000, 3999)),
         split_gso(8),
     ),
-    statistics=(*QUEUE_STATISTICS, "drop_buffer", "flows_seen", "room"),
+    statistics=(
+        *QUEUE_STATISTICS,
+        "drop_buffer",
+        "drop_new",
+        "drop_codel",
+        "marked",
+        "flows_seen",
+        "flows_new",
+        "flows_long",
+        "room",
+    ),
     flow_statistics=("attained",),
     words={"plain": PLAIN},
     published=PLAIN,

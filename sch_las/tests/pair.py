@@ -1,21 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The gate above las, and the model beside it."""
+"""The gate above las, and a model beside it."""
 
+import time
 from typing import Any
 
 from selftests.lib.gate import Flow, Gate
+from selftests.lib.options import of
 from selftests.lib.pair import BasePair, Sent
 
-from .model import OVERFLOW, Model, Packet
+from .groups import NEVER, Groups
+from .model import Model, Packet
+
+# How the model's options are called, and what is not the same there
+NAMES = {"visible": "rank", "known": "known_share", "long": "long_share"}
+UNBOUNDED = {"fair": (NEVER, 0), "newcomers": (1 << 32, 0)}
+
+
+def words(**options: int | None) -> str:
+    """What is typed for options of the model; those that are None are left as they are."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, (none, zero) in UNBOUNDED.items():
+        if given.get(name) == none:
+            given[name] = zero
+    return of("las").text({NAMES.get(name, name): value for name, value in given.items()})
 
 
 class Pair(BasePair):
+    """As published, or with what las adds if there are options of that."""
+
     def __init__(
         self, gate: Gate, limit: int, memory_limit: int = 32 << 20, **options: int
     ) -> None:
-        super().__init__(gate, Model(limit, memory_limit, **options))
+        added = set(options) - {"records", "log"}
+        model = Groups if added else Model
+        super().__init__(gate, model(limit, memory_limit, **options))
+        self.pause = 0.0  # after packets have left, so that the kernel's clock tells flows apart
+
+    def ambiguous(self, flow: Flow) -> bool:
+        self.model.now = time.monotonic()
+        return self.model.ambiguous(flow.name, flow.begins)
+
+    def release(self, count: int | None = None) -> None:
+        self.model.now = time.monotonic()
+        super().release(count)
+        time.sleep(self.pause)
+
+    def park(self, count: int) -> None:
+        self.model.now = time.monotonic()
+        super().park(count)
 
     def expected(self, flow: Flow, packets: list[Sent], priority: bool = False) -> bool:
+        self.model.now = time.monotonic()
         return self.model.enqueue(
             *(Packet(i, flow.name, n, size, flow.begins, priority) for i, n, size in packets)
         )
@@ -23,22 +58,17 @@ class Pair(BasePair):
     def send(self, flow: Flow, length: int, priority: bool = False) -> bool:
         return super().send(flow, length, 0x100002 if priority else 0, priority=priority)
 
-    def change(
-        self,
-        limit: int | None = None,
-        memory_limit: int | None = None,
-        fair: int | None = None,
-        log: int | None = None,
-    ) -> None:
-        options = f"limit {limit} " if limit else ""
-        options += f"memory_limit {memory_limit}b " if memory_limit else ""
-        options += f"fair {0 if fair == OVERFLOW else fair}b " if fair else ""
-        options += f"log {log / 1000} " if log else ""
-        self.gate.change(options)
-        self.model.change(limit, memory_limit, fair, log)
+    def change(self, **options: int | None) -> None:
+        self.model.now = time.monotonic()
+        self.gate.change(words(**options))
+        self.model.change(**{name: value for name, value in options.items() if value is not None})
 
     def statistics(self) -> dict[str, Any]:
-        return {"overflow": self.model.overflow}
+        told = {"overflow": self.model.overflow}
+        if isinstance(self.model, Groups):
+            told["drop_new"] = self.model.drop_new
+            told["gso_split"] = self.bundles - self.model.not_split
+        return told
 
 
 CommonPair = Pair  # for the tests of all kinds

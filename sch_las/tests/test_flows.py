@@ -206,22 +206,34 @@ def test_idle_record_is_reused_without_eviction(gate: Callable[..., Gate]) -> No
     assert (shown["evictions"], shown["overflow"], shown["flows_seen"]) == (0, 0, 9)
 
 
-def test_evicted_is_who_attained_least(gate: Callable[..., Gate]) -> None:
+def test_evicted_is_who_is_silent_for_longest(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 8 idle 86400s")
     pair = Pair(d0, 10000, records=8)
-    lengths = [700, 300, 500, 200, 400, 900, 800, 600]
-    for number, length in enumerate(lengths):
-        pair.send(flow(number), length)
-    pair.release()
+    pair.pause = 0.05
+    for number in (3, 1, 4, 0, 2, 5, 6, 7):
+        pair.send(flow(number), 1000 - 100 * number)
+        pair.release()
     pair.send(flow(8), 100)  # takes the record of flow 3
     shown = d0.show()
     assert (shown["evictions"], shown["records"], shown["overflow"]) == (1, 8, 0)
-    pair.send(flow(1), 100)  # rank 300 still
-    pair.send(flow(3), 100)  # rank 0: forgotten; takes that of flow 4
-    pair.send(flow(4), 100)  # rank 0
-    pair.send(flow(0), 100)
+    pair.send(flow(4), 100)  # rank 600 still
+    pair.send(flow(3), 100)  # rank 0: forgotten; takes that of flow 1
+    pair.send(flow(1), 100)  # rank 0; takes that of flow 0
+    pair.send(flow(2), 100)
     pair.release()
     assert d0.show()["evictions"] == pair.model.evictions == 3
+
+
+def test_evicted_is_who_attained_least_of_those(gate: Callable[..., Gate]) -> None:
+    d0 = gate("flows 8 limit 8 idle 86400s")
+    lengths = [700, 300, 500, 200, 400, 900, 800, 600]
+    for number, length in enumerate(lengths):
+        d0.send(flow(number).frame(length, number))
+    d0.release()  # all at once
+    d0.send(flow(8).frame(100, 8))
+    d0.send(flow(3).frame(100, 3))
+    shown = d0.show()
+    assert (shown["evictions"], shown["records"], shown["overflow"]) == (2, 8, 0)
 
 
 def test_overflow_ranks_last_in_order_of_arrival(gate: Callable[..., Gate]) -> None:
@@ -314,12 +326,17 @@ def test_syn_begins_a_flow(gate: Callable[..., Gate], number: int, flags: str) -
     d0.send(flow(number).frame(1000, 0))
     d0.send(flow(0).frame(500, 1))
     d0.release()
-    d0.send(flow(number, flags).frame(80, 2))  # rank 0
-    d0.send(flow(0).frame(500, 3))  # rank 500
-    d0.send(flow(number).frame(600, 4))  # rank 80
-    d0.send(flow(number, flags).frame(80, 5))  # rank 680, since packets are waiting
-    d0.send(flow(4).frame(60, 6))  # rank 0
-    assert d0.order() == [2, 6, 4, 3, 5]
+    d0.send(flow(number, flags).frame(80, 2))  # rank 1000: it has been silent for too short
+    d0.send(flow(0).frame(200, 3))  # rank 500
+    assert d0.order() == [3, 2]
+    time.sleep(1.1)
+    d0.send(flow(number, flags).frame(80, 4))  # rank 0
+    d0.send(flow(0).frame(500, 5))  # rank 700
+    d0.send(flow(number).frame(600, 6))  # rank 80
+    d0.send(flow(number).frame(100, 7))  # rank 680
+    d0.send(flow(number, flags).frame(80, 8))  # rank 780, since packets are waiting
+    d0.send(flow(4).frame(60, 9))  # rank 0
+    assert d0.order() == [4, 9, 6, 7, 5, 8]
 
 
 def test_what_is_no_syn(gate: Callable[..., Gate]) -> None:

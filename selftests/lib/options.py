@@ -88,6 +88,19 @@ MS = Unit(
     " ms",
     "_ms",
 )
+US = Unit(
+    "TIME",
+    "a time in whole microseconds",
+    ("many", "-1", "4294967296us", "1.5us", "5parsec", "5b"),
+    (
+        *_suffixes(us=1, usec=1, usecs=1, ms=1000, msec=1000, msecs=1000),
+        *_suffixes(s=10**6, sec=10**6, secs=10**6),
+        ("", Fraction(1)),
+    ),
+    _suffixes(s=10**6, ms=1000, us=1),
+    "0us",
+    " us",
+)
 RATE = Unit(
     "RATE",
     "a rate of whole bytes per second",

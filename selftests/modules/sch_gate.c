@@ -33,6 +33,7 @@
 #include <linux/uaccess.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
+#include <shortfirst/compat.h>
 
 struct gate_sched {
 	struct Qdisc	*child;
@@ -258,6 +259,8 @@ static int gate_init(struct Qdisc *sch, struct nlattr *opt,
 	const struct Qdisc_ops *ops = get_default_qdisc_ops(qdisc_dev(sch), 0);
 	struct gate_sched *q = qdisc_priv(sch);
 
+	/* Of drops when packets leave the root is told why, if it can be. */
+	sch->flags |= SF_DEQUEUE_DROPS;
 	if (sch->parent != TC_H_ROOT) {
 		NL_SET_ERR_MSG(extack, "gate: can only be the root qdisc");
 		return -EOPNOTSUPP;
