@@ -17,6 +17,7 @@
 /* Values of TCA_RUN2C_OTHER */
 #define TC_RUN2C_OTHER_HIGH	0
 #define TC_RUN2C_OTHER_LOW	1
+#define TC_RUN2C_OTHER_COUNT	2
 
 /* Options. Of a range both ends are good. */
 enum {
@@ -27,7 +28,7 @@ enum {
 	TCA_RUN2C_MEMORY_LIMIT,	/* u32, bytes of skb truesize in all */
 #define TC_RUN2C_MEMORY_MIN	4096
 #define TC_RUN2C_MEMORY_MAX	2147483647
-	TCA_RUN2C_FLOWS,	/* u32, records of `learn`, a power of two;
+	TCA_RUN2C_FLOWS,	/* u32, records of flows, a power of two;
 				 * fixed once the qdisc exists
 				 */
 #define TC_RUN2C_FLOWS_MIN	8
@@ -54,8 +55,9 @@ enum {
 	TCA_RUN2C_LEARN,	/* u32, 1: remember the number that each
 				 * connection begins with
 				 */
-	TCA_RUN2C_OTHER,	/* u32, TC_RUN2C_OTHER_HIGH or _LOW: where
-				 * packets go that are not TCP
+	TCA_RUN2C_OTHER,	/* u32, one of TC_RUN2C_OTHER_...: where packets
+				 * go that are not TCP; _COUNT: by how much
+				 * their flow has sent lately
 				 */
 	TCA_RUN2C_GUARANTEE,	/* u32, percent of the bytes that are the low
 				 * band's while both have packets
@@ -70,12 +72,34 @@ enum {
 				 */
 #define TC_RUN2C_BUFFER_MIN	10
 #define TC_RUN2C_BUFFER_MAX	60000
+	TCA_RUN2C_QUEUES,	/* u32, queues in each band, a power of two;
+				 * 1: it is a FIFO; fixed once the qdisc exists
+				 */
+#define TC_RUN2C_QUEUES_MIN	1
+#define TC_RUN2C_QUEUES_MAX	4096
+	TCA_RUN2C_QUANTUM,	/* u32, bytes that a queue sends at its turn */
+#define TC_RUN2C_QUANTUM_MIN	256
+#define TC_RUN2C_QUANTUM_MAX	1048576
+	TCA_RUN2C_LINGER,	/* u32, ms; a connection that is reset is
+				 * forgotten if it is silent for so long; 0: at
+				 * once
+				 */
+#define TC_RUN2C_LINGER_MAX	60000
+	TCA_RUN2C_RESENT,	/* u32, percent: so much of what `learn` has
+				 * seen before counts as sent; 0: nothing
+				 */
+#define TC_RUN2C_RESENT_MAX	100
+	TCA_RUN2C_SLOW,		/* u32, bytes per second; a flow that is counted
+				 * and slower than that is high; 0: none is
+				 */
+#define TC_RUN2C_SLOW_MIN	1000
+#define TC_RUN2C_SLOW_MAX	1000000000
 	__TCA_RUN2C_MAX
 };
 
 #define TCA_RUN2C_MAX	(__TCA_RUN2C_MAX - 1)
 
-/* Minors of classes: for tc filters, and flows that `learn` knows and that have packets */
+/* Minors of classes: for tc filters, and flows that have a record and packets */
 enum {
 	TC_RUN2C_CLASS_HIGH	= 1,
 	TC_RUN2C_CLASS_LOW	= 2,
@@ -122,13 +146,17 @@ struct tc_run2c_xstats {
 	__u32	unused;
 	struct tc_run2c_band high;
 	struct tc_run2c_band low;
+	__u32	high_queues;	/* with packets; 0 with TCA_RUN2C_ORDER */
+	__u32	low_queues;
 };
 
 /* TCA_STATS_APP of a flow's class */
 struct tc_run2c_flow_xstats {
 	__u32	type;		/* TC_RUN2C_XSTATS_FLOW */
 	__u32	unused;
-	__u64	rank;		/* bytes from its first to its last so far */
+	__u64	rank;		/* bytes from its first to its last so far, or
+				 * that are counted against it
+				 */
 };
 
 #endif

@@ -98,6 +98,19 @@ enum {
 				 */
 #define TC_SIFT_BUFFER_MIN	10
 #define TC_SIFT_BUFFER_MAX	60000
+	TCA_SIFT_QUEUES,	/* u32, queues in each band, a power of two;
+				 * 1: it is a FIFO; fixed once the qdisc exists
+				 */
+#define TC_SIFT_QUEUES_MIN	1
+#define TC_SIFT_QUEUES_MAX	4096
+	TCA_SIFT_QUANTUM,	/* u32, bytes that a queue sends at its turn */
+#define TC_SIFT_QUANTUM_MIN	256
+#define TC_SIFT_QUANTUM_MAX	1048576
+	TCA_SIFT_LINGER,	/* u32, ms; a flow that is said to have ended is
+				 * forgotten if it is silent for so long; 0: at
+				 * once
+				 */
+#define TC_SIFT_LINGER_MAX	60000
 	__TCA_SIFT_MAX
 };
 
@@ -164,6 +177,8 @@ struct tc_sift_xstats {
 	__u32	unused;
 	struct tc_sift_band high;
 	struct tc_sift_band low;
+	__u32	high_queues;	/* with packets */
+	__u32	low_queues;
 };
 
 /* A flow of the low band */

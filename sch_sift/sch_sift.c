@@ -22,20 +22,27 @@
  * leaves before what came later and is in the low one. Only `guarantee` may let a flow's
  * first low packets pass by its last high ones.
  *
- * Both bands share one buffer. When it is full the low band loses its last packet, if
- * it has any, since its flows are the ones that fill it, and if it has more than what it
- * is guaranteed; if not, the high one loses its last. The same goes when more waits
- * than the link sends in `buffer` (link_rate.h). `high` and `low` bound each band by
- * itself, and with `red` a band drops before it is full, or marks.
+ * Both bands share one buffer. When it is full the low band loses a packet, if it has
+ * any, since its flows are the ones that fill it, and if it has more than what it is
+ * guaranteed; if not, the high one does. The same goes when more waits than the link
+ * sends in `buffer` (link_rate.h). `high` and `low` bound each band by itself, and with
+ * `red` a band drops before it is full, or marks.
+ *
+ * Nobody is starved, whatever others send:
+ *
+ * - queues: inside a band flows take turns, and the longest queue loses (band_queues.h).
+ *   In the article a band is a FIFO.
+ *
+ * - guarantee, section 4.2: while both bands have packets, this part of the bytes is
+ *   the low one's, so that what only pretends to be short cannot have all.
+ *
+ * - linger: a flag does not make a long flow short (flow_recent.h).
  *
  * - slow, section 4.4: a long flow goes high again as long as it is slower than this,
  *   as a call or a shell is however long it lasts. A bucket tells, which leaks at this
  *   rate: a flow is slow from when its bucket is empty until it holds what leaks in a
  *   second. The bucket holds four times that, so that a long flow which the others
  *   keep waiting does not become slow by that at once.
- *
- * - guarantee, section 4.2: while both bands have packets, this part of the bytes is
- *   the low one's.
  *
  * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
  */
@@ -52,7 +59,7 @@
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include <net/red.h>
-#include <shortfirst/bands.h>
+#include <shortfirst/band_queues.h>
 #include <shortfirst/compat.h>
 #include <shortfirst/filter.h>
 #include <shortfirst/flow_recent.h>
@@ -66,8 +73,8 @@
 #define SIFT_LEAK_SHIFT		16
 #define SIFT_FAST_SECONDS	4
 
+/* What a band has beside its queues */
 struct sift_band {
-	struct sf_band	all;
 	struct red_vars	red;
 	u32		limit;		/* packets */
 	u32		early;
@@ -76,8 +83,8 @@ struct sift_band {
 
 struct sift_sched {
 	struct sf_sched	s;
-	struct sift_band band[SF_BANDS];
-	struct sf_guarantee guarantee;
+	struct sf_bands	bands;
+	struct sift_band own[SF_BANDS];
 	struct sf_recent recent;
 	struct sift_sampler sampler;
 	struct red_parms red;
@@ -118,7 +125,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	u32 len = qdisc_pkt_len(skb), samples;
 	struct sf_flow *f;
 
-	if (to->flow && sf_recent_gone(to->flow))
+	if (to->flow && sf_recent_gone(&q->recent, to->flow))
 		to->flow = NULL;
 	f = to->flow;
 	samples = sift_samples(&q->sampler, q->opt[TCA_SIFT_BYTES] ? len : sf_gso_count(skb));
@@ -128,12 +135,12 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 			f = sf_recent_assign(&q->s, &q->recent, to->hash);
 		if (f) {
 			/* What ended is not what is sampled now. */
-			if (f->closing) {
+			if (f->closing && !q->recent.linger) {
 				f->samples = 0;
 				f->level = 0;
 				f->fast = false;
+				f->closing = false;
 			}
-			f->closing = false;
 			f->samples = min_t(u32, f->samples + samples, TC_SIFT_SAMPLES_MAX);
 		}
 		to->flow = f;
@@ -147,25 +154,26 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 }
 
 /* Whether RED lets a packet into a band; it may mark it instead of dropping it. */
-static noinline bool sift_red(struct Qdisc *sch, struct sift_band *band,
-			      struct sk_buff *skb)
+static noinline bool sift_red(struct Qdisc *sch, u32 i, struct sk_buff *skb)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct red_vars *red = &band->red;
+	struct sift_band *own = &q->own[i];
+	struct red_vars *red = &own->red;
+	u32 qlen = q->bands.band[i].qlen;
 
-	red->qavg = red_calc_qavg(&q->red, red, band->all.queue.qlen);
+	red->qavg = red_calc_qavg(&q->red, red, qlen);
 	if (red_is_idling(red))
 		red_end_of_idle_period(red);
 	if (red_action(&q->red, red, red->qavg) == RED_DONT_MARK)
 		return true;
 	qdisc_qstats_overlimit(sch);
 	if (q->opt[TCA_SIFT_ECN] && INET_ECN_set_ce(skb)) {
-		band->marked++;
+		own->marked++;
 		return true;
 	}
-	band->early++;
+	own->early++;
 	/* The band stays empty, so it goes on being idle. */
-	if (!band->all.queue.qlen)
+	if (!qlen)
 		red_start_of_idle_period(red);
 	return false;
 }
@@ -175,36 +183,34 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 {
 	struct sift_sched *q = qdisc_priv(sch);
 	struct sf_skb_cb *cb = sf_cb(skb);
-	struct sift_band *band;
 	u32 i;
 
 	i = to->class ? to->class - SF_CLASS_1 : sift_choose(q, skb, to);
-	band = &q->band[i];
-	if (q->opt[TCA_SIFT_RED] & BIT(i) && !sift_red(sch, band, skb))
+	if (q->opt[TCA_SIFT_RED] & BIT(i) && !sift_red(sch, i, skb))
 		return false;
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
 	cb->flow = SF_NO_FLOW;
 	if (i == SF_LOW && to->flow)
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
-	sf_append(sch, &band->all.queue, skb);
+	sf_band_append(sch, &q->bands.band[i], sf_bands_queue(&q->bands, to->hash), skb);
 	if (q->s.held == 1)
 		sf_link_forget(&q->s.link);
 	return true;
 }
 
 /* @skb has left @band, for whatever reason. */
-static __always_inline void sift_left(struct sift_sched *q, struct sift_band *band,
+static __always_inline void sift_left(struct sift_sched *q, const struct sf_band *band,
 				      const struct sk_buff *skb)
 {
-	if (!band->all.queue.qlen && q->opt[TCA_SIFT_RED])
-		red_start_of_idle_period(&band->red);
+	if (q->opt[TCA_SIFT_RED] && !band->qlen)
+		red_start_of_idle_period(&q->own[band - q->bands.band].red);
 	sf_recent_del(&q->s, &q->recent, skb);
 }
 
 static bool sift_over_band(const struct sift_sched *q, u32 i)
 {
-	return q->band[i].all.queue.qlen > q->band[i].limit;
+	return q->bands.band[i].qlen > q->own[i].limit;
 }
 
 static bool sift_over_bands(const struct sift_sched *q)
@@ -219,26 +225,25 @@ static bool sift_over(struct Qdisc *sch, unsigned int gone)
 	return sift_over_bands(q) || sf_over_buffer(sch, gone);
 }
 
-/* Take the last packet of the band that has to make room, and count it as dropped. */
+/* Take a packet of the band that has to make room, and count it as dropped. */
 static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	u32 reason = SF_DROP_OVERLIMIT, i;
+	u32 reason = SF_DROP_OVERLIMIT;
+	struct sf_band *band;
 	struct sk_buff *skb;
 
 	/* The bands first: nothing goes for a packet that cannot stay. */
 	if (sift_over_bands(q)) {
 		q->drop_band++;
 		reason = SF_DROP_BAND_LIMIT;
-		i = sift_over_band(q, SF_LOW) ? SF_LOW : SF_HIGH;
+		band = &q->bands.band[sift_over_band(q, SF_LOW) ? SF_LOW : SF_HIGH];
 	} else {
 		sf_count_drop(&q->s);
-		i = sf_bands_victim(&q->guarantee, &q->band[SF_HIGH].all.queue,
-				    &q->band[SF_LOW].all.queue);
+		band = sf_bands_victim(&q->bands);
 	}
-	q->band[i].all.drops++;
-	skb = sf_take_last(sch, &q->band[i].all.queue);
-	sift_left(q, &q->band[i], skb);
+	skb = sf_band_drop(sch, &q->bands, band);
+	sift_left(q, band, skb);
 	sf_set_drop_reason(skb, reason);
 	return skb;
 }
@@ -261,19 +266,21 @@ static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
-	if (unlikely(to.class))
+	if (unlikely(to.class && !sf_bands_hashed(&q->bands)))
 		return sf_enqueue(skb, sch, &to, to_free, &sift_kind);
 
 	flags = sf_flow_key_read(skb, &q->s.key);
 	to.hash = sf_flow_key_hash(&q->s.key, &q->s.table.secret);
-	to.flow = sf_recent_find(&q->s, to.hash, flags);
+	if (unlikely(to.class))
+		return sf_enqueue(skb, sch, &to, to_free, &sift_kind);
+	to.flow = sf_recent_find(&q->s, &q->recent, to.hash, flags);
 	ret = sf_enqueue(skb, sch, &to, to_free, &sift_kind);
-	/* If only the segment of a bundle with the FIN was dropped, the flow begins anew. */
+	/* Even if only the segment of a bundle with the FIN was dropped */
 	if (flags & (SF_TCP_FIN | SF_TCP_RST) && ret != NET_XMIT_DROP) {
 		/* It may have been sampled or forgotten meanwhile. */
 		f = sf_table_find(&q->s.table, &q->s.key, to.hash);
 		if (f)
-			sf_recent_close(&q->s.table, f);
+			sf_recent_close(&q->s.table, &q->recent, f);
 	}
 	return ret;
 }
@@ -281,17 +288,16 @@ static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 static struct sk_buff *sift_dequeue(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct sift_band *band;
+	struct sf_band *band;
 	struct sk_buff *skb;
 
 	if (!q->s.held)
 		return NULL;
-	band = &q->band[sf_bands_next(&q->guarantee, &q->band[SF_HIGH].all.queue,
-				      &q->band[SF_LOW].all.queue)];
-	skb = sf_take_first(sch, &band->all.queue);
+	band = sf_bands_turn(&q->bands);
+	skb = sf_band_take(sch, &q->bands, band);
 	sift_left(q, band, skb);
 	sf_link_sent(&q->s.link, qdisc_pkt_len(skb));
-	sf_band_sent(&band->all, skb);
+	sf_band_sent(band, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -299,18 +305,20 @@ static struct sk_buff *sift_dequeue(struct Qdisc *sch)
 static void sift_reset(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
-	struct sift_band *band;
+	struct sf_band *band;
 	struct sk_buff *skb;
+	u32 i;
 
-	for (band = q->band; band < q->band + SF_BANDS; band++) {
-		while (band->all.queue.qlen) {
-			skb = sf_take_first(sch, &band->all.queue);
+	for (i = 0; i < SF_BANDS; i++) {
+		band = &q->bands.band[i];
+		while (band->qlen) {
+			skb = sf_band_take(sch, &q->bands, band);
 			sift_left(q, band, skb);
 			rtnl_kfree_skbs(skb, skb);
 		}
-		red_restart(&band->red);
+		red_restart(&q->own[i].red);
 	}
-	q->guarantee.credit = 0;
+	sf_bands_restart(&q->bands);
 	sf_link_forget(&q->s.link);
 	sf_table_clear(&q->s.table);
 }
@@ -337,7 +345,7 @@ static const struct sf_option sift_rows[] = {
 		SF_OPTION(SIFT, SLOW, 18000),
 		SF_ZERO_OR("slow", TC_SIFT_SLOW_MIN, TC_SIFT_SLOW_MAX, " bytes per second")
 	}, {
-		SF_OPTION(SIFT, GUARANTEE, 0),
+		SF_OPTION(SIFT, GUARANTEE, 30),
 		SF_RANGE("guarantee", 0, TC_SIFT_GUARANTEE_MAX, " percent")
 	}, {
 		SF_OPTION(SIFT, HIGH, 0),
@@ -374,7 +382,10 @@ static const struct sf_option sift_rows[] = {
 	}, {
 		SF_OPTION(SIFT, BUFFER, 30),
 		SF_ZERO_OR("buffer", TC_SIFT_BUFFER_MIN, TC_SIFT_BUFFER_MAX, " ms")
-	}
+	},
+	SF_QUEUES(SIFT, 256),
+	SF_QUANTUM(SIFT),
+	SF_LINGER(SIFT)
 };
 
 static const struct sf_options sift_options = SF_OPTIONS(SIFT, sift);
@@ -435,10 +446,10 @@ static void sift_set_red(struct sift_sched *q, const u32 *opt)
 	red_set_parms(&q->red, opt[TCA_SIFT_RED_MIN], opt[TCA_SIFT_RED_MAX],
 		      opt[TCA_SIFT_RED_WEIGHT], 0, log, stab, max_t(u32, max_p, 1));
 	for (i = 0; i < SF_BANDS; i++) {
-		red_set_vars(&q->band[i].red);
-		red_end_of_idle_period(&q->band[i].red);
-		if (!q->band[i].all.queue.qlen)
-			red_start_of_idle_period(&q->band[i].red);
+		red_set_vars(&q->own[i].red);
+		red_end_of_idle_period(&q->own[i].red);
+		if (!q->bands.band[i].qlen)
+			red_start_of_idle_period(&q->own[i].red);
 	}
 }
 
@@ -448,9 +459,11 @@ static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 	sf_options_apply(&sift_options, q->opt, opt);
 	sf_set_options(&q->s, opt[TCA_SIFT_LIMIT], opt[TCA_SIFT_MEMORY_LIMIT],
 		       opt[TCA_SIFT_IDLE], opt[TCA_SIFT_SPLIT_GSO]);
-	q->band[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
-	q->band[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
-	q->guarantee.percent = opt[TCA_SIFT_GUARANTEE];
+	q->own[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
+	q->own[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
+	q->bands.guarantee.percent = opt[TCA_SIFT_GUARANTEE];
+	q->bands.quantum = opt[TCA_SIFT_QUANTUM];
+	q->recent.linger = msecs_to_jiffies(opt[TCA_SIFT_LINGER]);
 	q->s.link.buffer = msecs_to_jiffies(opt[TCA_SIFT_BUFFER]);
 	q->s.link.least = SIFT_ROOM_MIN;
 	sf_link_forget(&q->s.link);
@@ -503,6 +516,9 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 	if (err)
 		return err;
 	/* On failure the core calls sift_destroy(), if not sift_reset() too */
+	err = sf_bands_init(&q->bands, opt[TCA_SIFT_QUEUES]);
+	if (err)
+		return err;
 	return sf_table_init(&q->s.table, opt[TCA_SIFT_FLOWS], SF_FIRST_QUEUE);
 }
 
@@ -512,6 +528,7 @@ static void sift_destroy(struct Qdisc *sch)
 
 	tcf_block_put(q->s.block);
 	sf_table_free(&q->s.table);
+	sf_bands_free(&q->bands);
 }
 
 static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -521,16 +538,18 @@ static int sift_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return sf_options_dump(&sift_options, q->opt, skb);
 }
 
-static struct tc_sift_band sift_dump_band(const struct sift_band *band)
+static struct tc_sift_band sift_dump_band(const struct sift_sched *q, u32 i)
 {
+	const struct sf_band *band = &q->bands.band[i];
+
 	return (struct tc_sift_band) {
-		.bytes		= band->all.bytes,
-		.packets	= band->all.packets,
-		.backlog	= band->all.queue.backlog,
-		.qlen		= band->all.queue.qlen,
-		.drops		= band->all.drops,
-		.early		= band->early,
-		.marked		= band->marked,
+		.bytes		= band->bytes,
+		.packets	= band->packets,
+		.backlog	= band->backlog,
+		.qlen		= band->qlen,
+		.drops		= band->drops,
+		.early		= q->own[i].early,
+		.marked		= q->own[i].marked,
 	};
 }
 
@@ -557,9 +576,11 @@ static int sift_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.flows_queued	= q->recent.queued,
 		.memory_peak	= q->s.memory_peak,
 		.room		= sf_link_room(&q->s.link),
+		.high_queues	= q->bands.band[SF_HIGH].used,
+		.low_queues	= q->bands.band[SF_LOW].used,
 	};
-	st.high = sift_dump_band(&q->band[SF_HIGH]);
-	st.low = sift_dump_band(&q->band[SF_LOW]);
+	st.high = sift_dump_band(q, SF_HIGH);
+	st.low = sift_dump_band(q, SF_LOW);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -7,6 +7,7 @@
 static const char * const run2c_others[] = {
 	[TC_RUN2C_OTHER_HIGH] = "high",
 	[TC_RUN2C_OTHER_LOW] = "low",
+	[TC_RUN2C_OTHER_COUNT] = "count",
 	NULL
 };
 
@@ -18,9 +19,21 @@ static const struct tc_opt run2c_opts[] = {
 	{ "order", "order", TC_UNIT_WORD, TCA_RUN2C_ORDER, 1 },
 	{ "no_order", "order", TC_UNIT_WORD, TCA_RUN2C_ORDER, 0 },
 	{ "other", "other", TC_UNIT_NAME, TCA_RUN2C_OTHER, 0, run2c_others },
+	{ "slow", "slow", TC_UNIT_RATE, TCA_RUN2C_SLOW },
+	{ "resent", "resent_percent", TC_UNIT_PERCENT, TCA_RUN2C_RESENT },
 	{ "guarantee", "guarantee_percent", TC_UNIT_PERCENT, TCA_RUN2C_GUARANTEE },
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_RUN2C_LIMIT },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_RUN2C_BUFFER },
+	{ "queues", "queues", TC_UNIT_NONE, TCA_RUN2C_QUEUES },
+	{ "quantum", "quantum", TC_UNIT_BYTES, TCA_RUN2C_QUANTUM },
+	{ "linger", "linger_ms", TC_UNIT_MS, TCA_RUN2C_LINGER },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_LEARN, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_OTHER, TC_RUN2C_OTHER_HIGH },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_RESENT, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_GUARANTEE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_BUFFER, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_QUEUES, 1 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_LINGER, 0 },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_RUN2C_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_RUN2C_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_RUN2C_IDLE },
@@ -61,6 +74,8 @@ static const struct tc_stat run2c_qdisc_stats[] = {
 	RUN2C_BAND_STAT(low, __u32, backlog, 5, "b"),
 	RUN2C_BAND_STAT(low, __u32, qlen, 5, ""),
 	RUN2C_BAND_STAT(low, __u32, drops, 5, ""),
+	TC_STAT(tc_run2c_xstats, __u32, high_queues, 6, ""),
+	TC_STAT(tc_run2c_xstats, __u32, low_queues, 6, ""),
 	{}
 };
 

@@ -24,6 +24,16 @@ static const struct tc_opt sift_opts[] = {
 	{ "high", "high", TC_UNIT_PACKETS, TCA_SIFT_HIGH },
 	{ "low", "low", TC_UNIT_PACKETS, TCA_SIFT_LOW },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_SIFT_BUFFER },
+	{ "queues", "queues", TC_UNIT_NONE, TCA_SIFT_QUEUES },
+	{ "quantum", "quantum", TC_UNIT_BYTES, TCA_SIFT_QUANTUM },
+	{ "linger", "linger_ms", TC_UNIT_MS, TCA_SIFT_LINGER },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_PROBABILITY, TC_SIFT_ONE / 100 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_BYTES, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_SLOW, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_GUARANTEE, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_BUFFER, 0 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_QUEUES, 1 },
+	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_LINGER, 0 },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_SIFT_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_SIFT_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_SIFT_IDLE },
@@ -77,6 +87,8 @@ static const struct tc_stat sift_qdisc_stats[] = {
 	SIFT_BAND_STAT(low, __u32, drops, 5, ""),
 	SIFT_BAND_STAT(low, __u32, early, 5, ""),
 	SIFT_BAND_STAT(low, __u32, marked, 5, ""),
+	TC_STAT(tc_sift_xstats, __u32, high_queues, 6, ""),
+	TC_STAT(tc_sift_xstats, __u32, low_queues, 6, ""),
 	{}
 };
 

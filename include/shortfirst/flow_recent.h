@@ -3,18 +3,23 @@
  * For kinds in which not every packet belongs to a record (flow_table.h), and packets of
  * a record wait in queues that are not its own. sf_flow.queue says how many do.
  *
- * A record goes when its flow ends (RST, the SYN of the next, or FIN), when the flow has
- * been silent for longer than the idle time, or when another flow wants it and no other
- * of its set has been silent for longer. But it never goes while packets wait: then it
- * is closing, and goes with the last of them.
+ * A flag (RST, the SYN of the next, or FIN) says that a flow has ended. Anybody can set
+ * it, so it makes the record closing only: the flow begins anew if nothing comes for
+ * `linger`, and if something does it goes on. A SYN begins it anew if it has been silent
+ * for that long. With a linger of 0 flags are believed at once.
+ *
+ * A record also goes when its flow has been silent for longer than the idle time, or
+ * when another flow wants it and no other of its set has been silent for longer. But it
+ * never goes while packets wait: without a linger it then goes with the last of them.
  */
 #ifndef _SF_FLOW_RECENT_H
 #define _SF_FLOW_RECENT_H
 
 #include "sched.h"
 
-/* Statistics */
 struct sf_recent {
+	u32	linger;		/* jiffies */
+	/* statistics */
 	u32	peak;		/* the most records that were used */
 	u32	queued;		/* flows with packets */
 };
@@ -48,6 +53,8 @@ static noinline struct sf_flow *sf_recent_assign(struct sf_sched *s, struct sf_r
 	}
 	for (i = 0; i < SF_WAYS && !unused; i++) {
 		silent = now - f[i].seen;
+		if (f[i].closing && silent >= r->linger)
+			silent = U32_MAX;
 		if (f[i].queue || (way < SF_WAYS && silent <= longest))
 			continue;
 		longest = silent;
@@ -63,34 +70,57 @@ static noinline struct sf_flow *sf_recent_assign(struct sf_sched *s, struct sf_r
 	return sf_table_assign(t, &s->key, hash, way, now);
 }
 
-/* The flow has ended. Forget it, unless it has packets: then when they have left. */
-static inline bool sf_recent_close(struct sf_table *t, struct sf_flow *f)
+/* A flag has said that the flow of @f has ended. Without linger that is so. */
+static inline void sf_recent_close(struct sf_table *t, const struct sf_recent *r,
+				   struct sf_flow *f)
 {
 	f->closing = true;
-	if (f->queue)
-		return false;
-	sf_recent_forget(t, f);
-	return true;
+	if (!r->linger && !f->queue)
+		sf_recent_forget(t, f);
+}
+
+/*
+ * What comes to the flow of @f, a segment with @flags, is of another one, though of the
+ * same ports.
+ */
+static inline bool sf_recent_begins(const struct sf_table *t, const struct sf_recent *r,
+				    const struct sf_flow *f, u8 flags)
+{
+	u32 silent = (u32)jiffies - f->seen;
+
+	if (silent > t->idle)
+		return true;
+	return (flags & SF_TCP_SYN || f->closing) && silent >= r->linger &&
+	       !(r->linger && f->strayed);
 }
 
 /**
  * sf_recent_find - the record of the flow of sf_sched.key
  * @s: the qdisc
+ * @r: its records
  * @hash: of the key
  * @flags: of the TCP segment that has come, or 0
  *
- * A packet that comes to a known flow may begin another, though of the same ports.
- *
  * Return: the record, which may be closing, or NULL.
  */
-static __always_inline struct sf_flow *sf_recent_find(struct sf_sched *s, u32 hash,
-						      u8 flags)
+static __always_inline struct sf_flow *sf_recent_find(struct sf_sched *s,
+						      const struct sf_recent *r,
+						      u32 hash, u8 flags)
 {
 	struct sf_flow *f = sf_table_find(&s->table, &s->key, hash);
+	bool begins;
 
-	if (f && (flags & SF_TCP_SYN || (u32)jiffies - f->seen > s->table.idle) &&
-	    sf_recent_close(&s->table, f))
+	if (!f)
 		return NULL;
+	begins = sf_recent_begins(&s->table, r, f, flags);
+	if (begins && !f->queue) {
+		sf_recent_forget(&s->table, f);
+		return NULL;
+	}
+	if (r->linger)
+		f->closing = flags & SF_TCP_SYN;
+	else if (begins)
+		f->closing = true;
 	return f;
 }
 
@@ -98,9 +128,9 @@ static __always_inline struct sf_flow *sf_recent_find(struct sf_sched *s, u32 ha
  * Is @f, which the segment before belonged to, forgotten? It is if its last packet had
  * to make room for that segment.
  */
-static inline bool sf_recent_gone(const struct sf_flow *f)
+static inline bool sf_recent_gone(const struct sf_recent *r, const struct sf_flow *f)
 {
-	return f->closing && !f->queue;
+	return !r->linger && f->closing && !f->queue;
 }
 
 /* A packet of @f waits: count it, and say in the packet whose it is. */
@@ -128,7 +158,7 @@ static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *
 	if (f->queue)
 		return;
 	r->queued--;
-	if (f->closing)
+	if (f->closing && !r->linger)
 		sf_recent_forget(&s->table, f);
 }
 

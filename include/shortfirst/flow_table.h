@@ -68,7 +68,13 @@ struct sf_flow {
 		struct {		/* flow_recent.h */
 			u32	backlog;	/* bytes */
 			bool	closing;
-			bool	fast;
+			union {
+				bool	fast;
+				struct {
+					bool counted:1;	/* has no numbers */
+					bool strayed:1;
+				};
+			};
 			u16	wraps;		/* of last */
 			union {
 				struct {
@@ -77,7 +83,11 @@ struct sf_flow {
 				};
 				struct {		/* sequence numbers */
 					u32	first;
-					u32	last;
+					u32	last;	/* the end of the newest */
+				};
+				struct {		/* if counted, bytes */
+					u32	count;
+					u32	rank;	/* of the newest */
 				};
 			};
 		};
@@ -104,6 +114,10 @@ struct sf_queue {
 		struct {
 			struct sf_link	listed;	/* link[0] */
 			struct codel_vars codel;
+		};
+		struct {			/* band_queues.h */
+			struct sf_link	turn;
+			s32		deficit;	/* bytes left of its turn */
 		};
 	};
 	u32	qlen;		/* packets */

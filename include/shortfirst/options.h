@@ -96,6 +96,13 @@ struct sf_option {
 		SF_SWITCH("split_gso")					\
 	}
 
+/* Of those with flow_recent.h */
+#define SF_LINGER(KIND)							\
+	{								\
+		SF_OPTION(KIND, LINGER, 1000),				\
+		SF_RANGE("linger", 0, TC_ ## KIND ## _LINGER_MAX, " ms") \
+	}
+
 /* The options of a kind, see SF_OPTIONS() */
 struct sf_options {
 	const struct sf_option *rows;

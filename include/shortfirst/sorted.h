@@ -25,16 +25,21 @@ static inline struct sk_buff *sf_sorted_last(const struct rb_root_cached *sorted
 	return sf_sorted_skb(rb_last(&sorted->rb_root));
 }
 
-/* Put a packet where its rank wants it, after those of the same rank. */
-static noinline void sf_sort(struct rb_root_cached *sorted, struct sk_buff *skb)
+/*
+ * Put a packet where its rank wants it: after those of the same rank, or @late after those
+ * of them that came before it.
+ */
+static noinline void sf_sort(struct rb_root_cached *sorted, struct sk_buff *skb, bool late)
 {
 	struct rb_node **at = &sorted->rb_root.rb_node, *parent = NULL;
-	u64 rank = sf_cb(skb)->rank;
+	u64 rank = sf_cb(skb)->rank, other;
 	bool first = true;
 
 	while (*at) {
 		parent = *at;
-		if (rank < sf_cb(sf_sorted_skb(parent))->rank) {
+		other = sf_cb(sf_sorted_skb(parent))->rank;
+		if (rank < other ||
+		    (late && rank == other && sf_earlier(skb, sf_sorted_skb(parent)))) {
 			at = &parent->rb_left;
 		} else {
 			at = &parent->rb_right;

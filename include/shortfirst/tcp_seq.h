@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The sequence number of a TCP segment, without finding out which flow it belongs to.
+ * The sequence number of a TCP segment and how much data it has, without finding out which
+ * flow it belongs to.
  *
  * Read are IPv4 with or without options and IPv6 with or without extension headers,
  * behind VLAN tags or not. Not looked into are tunnels, PPPoE, ESP, fragments after the
@@ -15,18 +16,22 @@
 /* What a TCP segment's header says */
 struct sf_tcp {
 	u32	seq;		/* of its first byte */
+	u32	data;		/* bytes; 0 if so little that it may be padding */
 	bool	found;		/* false: it is something else, and seq is 0 */
 	bool	syn;
 };
 
-/* @header: of TCP, anywhere in memory */
-static inline struct sf_tcp sf_tcp_header(const void *header)
+/* @header: of TCP, anywhere in memory; @offset: of it from skb->data */
+static inline struct sf_tcp sf_tcp_header(const struct sk_buff *skb, const void *header,
+					  int offset)
 {
+	int end = offset + (((const u8 *)header)[SF_TCP_FLAGS_OFFSET - 1] >> 4) * 4;
 	__be32 seq;
 
 	memcpy(&seq, header + offsetof(struct tcphdr, seq), sizeof(seq));
 	return (struct sf_tcp) {
 		.seq	= be32_to_cpu(seq),
+		.data	= skb->len > ETH_ZLEN ? max_t(int, skb->len - end, 0) : 0,
 		.found	= true,
 		.syn	= ((const u8 *)header)[SF_TCP_FLAGS_OFFSET] & SF_TCP_SYN,
 	};
@@ -99,11 +104,11 @@ static noinline struct sf_tcp sf_tcp_search(const struct sk_buff *skb, struct sf
 			return none;
 	}
 	header = skb_header_pointer(skb, offset, sizeof(buf.tcp), &buf);
-	return header ? sf_tcp_header(header) : none;
+	return header ? sf_tcp_header(skb, header, offset) : none;
 }
 
 /**
- * sf_tcp_read - the sequence number of a TCP segment
+ * sf_tcp_read - the sequence number of a TCP segment, and its data
  * @skb: the packet, its network header set
  */
 static __always_inline struct sf_tcp sf_tcp_read(const struct sk_buff *skb)
@@ -125,14 +130,15 @@ static __always_inline struct sf_tcp sf_tcp_read(const struct sk_buff *skb)
 		transport = at.header + sizeof(*ip);
 		if (likely(transport + sizeof(struct tcphdr) <= end && *at.header == 0x45 &&
 			   !(ip->frag_off & htons(IP_OFFSET))))
-			return ip->protocol == IPPROTO_TCP ? sf_tcp_header(transport) :
-							     (struct sf_tcp) {};
+			return ip->protocol == IPPROTO_TCP ?
+				sf_tcp_header(skb, transport, transport - skb->data) :
+				(struct sf_tcp) {};
 	} else {
 		transport = at.header + sizeof(struct ipv6hdr);
 		if (likely(transport + sizeof(struct tcphdr) <= end && *at.header >> 4 == 6)) {
 			nexthdr = ((const struct ipv6hdr *)at.header)->nexthdr;
 			if (likely(nexthdr == IPPROTO_TCP))
-				return sf_tcp_header(transport);
+				return sf_tcp_header(skb, transport, transport - skb->data);
 			if (nexthdr == IPPROTO_UDP)
 				return (struct sf_tcp) {};
 		}

@@ -4,7 +4,9 @@
 from selftests.lib.options import (
     BANDS,
     BYTES,
+    PERCENT,
     QUEUE_STATISTICS,
+    RATE,
     Option,
     Rule,
     Table,
@@ -14,12 +16,17 @@ from selftests.lib.options import (
     guarantee,
     idle,
     limit,
+    linger,
     memory_limit,
+    quantum,
+    queues,
     split_gso,
     switch,
 )
 
 BAND = ("bytes", "packets", "backlog", "qlen", "drops")
+PLAIN = dict.fromkeys(("learn", "other", "resent", "guarantee", "buffer", "linger"), 0)
+PLAIN |= {"queues": 1}
 
 TABLE = Table(
     __name__,
@@ -28,10 +35,15 @@ TABLE = Table(
         Option(6, "span", BYTES, 4 << 20, 4 << 10, 1 << 31, (128 << 10, 16 << 20), power=True),
         switch(8, "learn", 1),
         switch(7, "order", 0),
-        choice(9, "other", BANDS),
-        guarantee(10),
+        choice(9, "other", (*BANDS, "count"), default=2),
+        Option(17, "slow", RATE, 32000, 1000, 10**9, (18000, 125000), zero=True),
+        Option(16, "resent", PERCENT, 50, 0, 100, (10, 0)),
+        guarantee(10, 30),
         limit(1),
         buffer(12, 30),
+        queues(13, 256),
+        quantum(14),
+        linger(15),
         memory_limit(2),
         flows(3),
         idle(4),
@@ -40,7 +52,7 @@ TABLE = Table(
     statistics=(
         *QUEUE_STATISTICS,
         *("drop_buffer", "tcp", "other", "flows_learned", "records_peak", "room"),
-        *(f"{band}_{what}" for band in BANDS for what in BAND),
+        *(f"{band}_{what}" for band in BANDS for what in (*BAND, "queues")),
     ),
     flow_statistics=("rank",),
     rules=(
@@ -56,14 +68,9 @@ TABLE = Table(
                 {"span": 4 << 10},
             ),
         ),
-        Rule(
-            ("guarantee", "order"),
-            "guarantee is for two bands, not with order",
-            lambda guarantee, order: not (guarantee and order),
-            ({"order": 1, "guarantee": 5},),
-        ),
     ),
-    published={"learn": 0, "buffer": 0},
+    words={"plain": PLAIN},
+    published=PLAIN,
     records={"learn": 1, "order": 1},
     room=16384,
     more_extremes=(

@@ -2,6 +2,7 @@
 """Segments of TCP in headers of many shapes, the gate above run2c, and the model beside it."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,11 +20,10 @@ from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
 from selftests.lib.gate import Flow, Gate, classes, flow_of
-from selftests.lib.pair import BasePair, Sent
+from selftests.lib.pair import CLASSES, BandsPair, Sent
 
 from .model import HIGH, LOW, NUMBERS, Model, Packet
 
-CLASSES = {HIGH: 0x100001, LOW: 0x100002}
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, "A": 16}
 V4 = {"src": "10.0.0.1", "dst": "10.0.0.2"}
 V6 = {"src": "fd00::1", "dst": "fd00::2"}
@@ -32,7 +32,7 @@ AUTHENTICATION = 51
 
 @dataclass(frozen=True)
 class Segment(Flow):
-    """What `name` says is the key of its record, if it is one of those that may have one."""
+    """What `name` says is the key of its record."""
 
     seq: int | None = None  # None: it has no rank
     flags: str = ""
@@ -85,6 +85,17 @@ def _headers(shape: str) -> bytes:
     return flow_of("", SHAPES[shape](TCP(sport=0, dport=80))).headers
 
 
+def _name(shape: str, number: int) -> str:
+    """Fragments have no ports, and what is encrypted has a number (SPI) in their place."""
+    if shape.endswith("fragment"):
+        return f"{shape[0]}, fragments"
+    if shape.startswith("tunnel"):
+        return f"inner {'6' if shape == 'tunnel, 6 in 4' else '4'}, port {1024 + number}"
+    if shape == "ESP":
+        return f"ESP, {1024 + number}"
+    return f"{shape[0]}, port {1024 + number}" if shape in LEARNED else shape
+
+
 def segment(number: int, seq: int, flags: str = "A", shape: str = "4") -> Segment:
     """Of the connection of this number. The sequence number is modulo 2^32."""
     headers = bytearray(_headers(shape))
@@ -92,7 +103,7 @@ def segment(number: int, seq: int, flags: str = "A", shape: str = "4") -> Segmen
     struct.pack_into("!I", headers, len(headers) - 16, seq % NUMBERS)
     headers[-7] = sum(FLAGS[flag] for flag in flags)
     return Segment(
-        f"{shape[0]}, port {1024 + number}",
+        _name(shape, number),
         bytes(headers),
         "S" in flags,
         None if shape in UNRANKED else seq % NUMBERS,
@@ -113,20 +124,27 @@ def as_segment(flow: Flow) -> Segment:
     return Segment(flow.name, flow.headers, flow.begins, seq, flags, True)
 
 
-class Pair(BasePair):
+class Pair(BandsPair):
     """For a gate whose run2c has `no_learn` unless told otherwise"""
 
-    def __init__(self, gate: Gate, limit: int = 1000, **options: Any) -> None:
+    def __init__(
+        self, gate: Gate, limit: int = 1000, flows: Iterable[Flow] = (), **options: Any
+    ) -> None:
         super().__init__(gate, Model(limit, **options))
+        self.find_queues(flows)
 
-    def expected(self, flow: Flow, packets: list[Sent], band: int | None = None) -> bool:
-        of = as_segment(flow)
-        name = of.name if of.learned else None
+    def expected(
+        self, flow: Flow, packets: list[Sent], band: int | None = None, whole: int = 1
+    ) -> bool:
+        """`whole`: so many segments are one packet"""
+        of, queue = as_segment(flow), self.queue_of(flow)
         sent, seq = [], of.seq
         for ident, length, truesize in packets:
-            sent.append(Packet(ident, name, length, truesize, seq))
+            data = length - whole * len(of.headers)
+            told = {"data": data if length > 60 else 0, "numbered": of.learned, "queue": queue}
+            sent.append(Packet(ident, of.name, length, truesize, seq, **told))
             if seq is not None:
-                seq = (seq + length - len(of.headers)) % NUMBERS
+                seq = (seq + data) % NUMBERS
         return self.model.enqueue(*sent, flags=of.flags, band=band)
 
     def send(self, flow: Flow, length: int, band: int | None = None) -> bool:
@@ -134,15 +152,20 @@ class Pair(BasePair):
 
     def send_whole(self, flow: Flow, segments: int, size: int) -> bool:
         """A bundle, for a qdisc that does not split."""
+        length = segments * (len(flow.headers) + size)
+        sent = [(self.sent + 1, length, 0)]
+        if self.model.queues > 1 and self.ties(lambda: self.expected(flow, sent, whole=segments)):
+            return True
         self.sent += 1
         accepted = self.gate.send_bundle(flow, [self.sent] * segments, size, size)
-        length = segments * (len(flow.headers) + size)
         truesize = self.gate.state()["last_truesize"]
-        expected = self.expected(flow, [(self.sent, length, truesize)])
+        expected = self.expected(flow, [(self.sent, length, truesize)], whole=segments)
         assert accepted == expected, f"bundle {self.sent}: accepted {accepted}, not {expected}"
         return accepted
 
     def change(self, **options: Any) -> None:
+        if self.model.queues > 1 and self.ties(lambda: self.model.change(**options)):
+            return
         self.gate.change(words(options))
         self.model.change(**options)
 
@@ -159,9 +182,11 @@ class Pair(BasePair):
             "flows_learned": model.learned,
             "records": len(model.flows),
             "high_qlen": len(model.bands[HIGH]),
-            "low_qlen": len(model.bands[LOW]),
+            "low_qlen": len(model.low),
             "high_backlog": sum(packet.length for packet in model.bands[HIGH]),
-            "low_backlog": sum(packet.length for packet in model.bands[LOW]),
+            "low_backlog": sum(packet.length for packet in model.low),
+            "high_queues": len(model.bands[HIGH].ring),
+            "low_queues": len(model.bands[LOW].ring),
         }
 
 
@@ -172,7 +197,8 @@ def words(options: dict[str, Any]) -> str:
         if isinstance(value, bool):
             found.append(name if value else f"no_{name}")
         else:
-            unit = "b" if name in ("threshold", "span", "memory_limit") else ""
+            unit = "b" if name in ("threshold", "span", "memory_limit", "quantum") else ""
+            unit = "s" if name == "linger" else unit
             found.append(f"{name} {value}{unit}")
     return " ".join(found)
 

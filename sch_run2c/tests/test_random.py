@@ -67,6 +67,14 @@ def other(rng: random.Random) -> Flow:
     )
 
 
+def flows() -> list[Flow]:
+    """All that there are, but for numbers and flags"""
+    found = [segment(i, 0, "A", shape) for i in range(25) for shape in LEARNED]
+    found += [segment(i, 0, "A", shape) for i in range(25) for shape in (*RANKED, *UNRANKED)]
+    found += [flow(number) for i in range(4) for number in (4 * i, 4 * i + 1)]
+    return found + [*map(icmp, range(4)), arp(0), ethertype(0x88B5)]
+
+
 def play(pair: Pair, rng: random.Random, packets: int, full: int, bundles: bool) -> None:
     """Bursts of connections that end and begin, packets of no rank, or of a class"""
     shapes = [*(["4", "6"] * 4), *LEARNED, *RANKED]
@@ -107,38 +115,47 @@ def some_options(rng: random.Random) -> dict[str, Any]:
         "span": 1 << rng.randint(max(bits + 1, 12), 31),
         "order": order,
         "learn": rng.random() < 0.6,
-        "other": rng.choice(["high", "low"]),
-        "guarantee": 0 if order else rng.choice([0, 0, 10, 50, 99]),
+        "other": rng.choice(["high", "low", "count", "count"]),
+        "slow": 0,
+        "resent": rng.choice([0, 50, 50, 100]),
+        "guarantee": rng.choice([0, 0, 10, 50, 99]),
+        "quantum": rng.choice([256, 700, 1514]),
     }
 
 
-@pytest.mark.parametrize("seed", range(10))
+def fixed_options(rng: random.Random) -> dict[str, Any]:
+    """What waits may be lingering still, so that cannot be changed here."""
+    return {"queues": rng.choice([1, 4, 256, 4096]), "linger": rng.choice([0, 60])}
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_options(gate: Callable[..., Gate], seed: int) -> None:
     """Segments of a GSO packet have no memory that is known here, so it is one or the other."""
     rng = random.Random(seed)
-    options = some_options(rng)
+    options = some_options(rng) | fixed_options(rng)
     options |= {"limit": rng.choice([5, 25, 25])}
     bundles = seed % 3 == 0
     if seed % 3 == 1:
-        options |= {"limit": 1000, "memory_limit": 30000}
+        options |= {"limit": 1000, "memory_limit": 30000, "queues": 1}
     elif seed % 3 == 2:
         options |= {"split_gso": False}
     d0 = gate(f"{HUGE} {words(options)}")
-    pair = Pair(d0, **options)
+    pair = Pair(d0, flows=flows(), **options)
     play(pair, rng, 2000 if bundles else 1000, 40, bundles or seed % 3 == 2)
     assert pair.model.drops > 50 and pair.model.tcp > 500 and pair.model.others > 5
-    assert pair.model.learned > 10 or not options["learn"]
+    assert pair.model.learned > 5 or not options["learn"]
     pair.release()
     shown = d0.show()
     assert (shown["evictions"], shown["overflow"], shown["memory"]) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_options_that_change(gate: Callable[..., Gate], seed: int) -> None:
     """Each keeps every packet that the new limits allow, in its order."""
     rng = random.Random(100 + seed)
-    d0 = gate(f"limit 60 {HUGE}")
-    pair = Pair(d0, limit=60)
+    fixed = fixed_options(rng) | {"quantum": 256, "slow": 0}
+    d0 = gate(f"limit 60 {HUGE} {words(fixed)}")
+    pair = Pair(d0, limit=60, flows=flows(), **fixed)
     for _ in range(25):
         options = some_options(rng)
         if rng.random() < 0.5:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The reference model of sift: two lists of packets, and what is known of sampled flows.
+"""The reference model of sift: two bands of packets, and what is known of sampled flows.
 
 With the seed of the qdisc it samples the same packets. There is no time here, so neither `idle`
-nor `slow`, and no RED. Records are unlimited.
+nor `slow`, no RED, and who lingers does so for ever. Records are unlimited.
 """
 
 from dataclasses import dataclass
@@ -108,8 +108,12 @@ class Model(BandsModel):
         guarantee: int = 0,
         high: int = 0,
         low: int = 0,
+        queues: int = 1,
+        quantum: int = 1514,
+        linger: int = 0,
     ) -> None:
-        super().__init__(limit, memory_limit, guarantee)
+        super().__init__(limit, memory_limit, guarantee, queues, quantum)
+        self.linger = linger
         self.probability, self.every, self.bytes = probability, every, bytes
         self.needed = samples
         self.most = [high, low]
@@ -165,7 +169,7 @@ class Model(BandsModel):
         else:
             self._count_drop()
             band = self._full_band()
-        gone = self.bands[band].pop()
+        gone = self.bands[band].drop()
         self._forget_ended()
         return gone
 
@@ -173,7 +177,7 @@ class Model(BandsModel):
         """A packet or its segments, in a band if a filter has named it; False if none is left."""
         before, name = self.qlen, packets[0].flow
         sent, dropped = [], []
-        if band is None and "S" in flags and name in self.flows:
+        if band is None and "S" in flags and name in self.flows and not self.linger:
             self.flows[name].closing = True
             self._forget_ended()
         for packet in packets:
@@ -188,14 +192,15 @@ class Model(BandsModel):
             while self._over():
                 dropped.append(self._drop())
         left = len(set(sent) - set(dropped))
-        if left and band is None and set(flags) & set("FR") and name in self.flows:
+        ends = set(flags) & set("FR") and not self.linger
+        if left and band is None and ends and name in self.flows:
             self.flows[name].closing = True
             self._forget_ended()
         self.told += left > 0 and before > 0 and left == self.qlen
         return left > 0
 
     def _serve(self) -> Packet:
-        packet = self.bands[self._next_band()].pop(0)
+        packet = self.bands[self._next_band()].take()
         self._forget_ended()
         return packet
 

@@ -18,13 +18,18 @@ from selftests.lib.options import (
     guarantee,
     idle,
     limit,
+    linger,
     memory_limit,
+    quantum,
+    queues,
     split_gso,
     switch,
 )
 
 BAND = ("bytes", "packets", "backlog", "qlen", "drops", "early", "marked")
 ONE = 10**9  # a probability of 1
+PLAIN = {"probability": ONE // 100, **dict.fromkeys(("bytes", "slow", "guarantee", "buffer"), 0)}
+PLAIN |= {"queues": 1, "linger": 0}
 
 TABLE = Table(
     __name__,
@@ -34,11 +39,14 @@ TABLE = Table(
         Option(7, "samples", NUMBER, 1, 1, 65535, (2, 3)),
         switch(8, "bytes", 1, "packets"),
         Option(9, "slow", RATE, 18000, 1000, 10**9, (2000, 125000), zero=True),
-        guarantee(10),
+        guarantee(10, 30),
         limit(1),
         Option(11, "high", PACKETS, 0, 0, 1000000, (5, 100)),
         Option(12, "low", PACKETS, 0, 0, 1000000, (6, 50)),
         buffer(22, 30),
+        queues(23, 256),
+        quantum(24),
+        linger(25),
         memory_limit(2),
         flows(3),
         idle(4),
@@ -55,7 +63,7 @@ TABLE = Table(
     statistics=(
         *QUEUE_STATISTICS,
         *("drop_band", "drop_buffer", "samples", "flows_sampled", "records_peak", "room"),
-        *(f"{band}_{what}" for band in BANDS for what in BAND),
+        *(f"{band}_{what}" for band in BANDS for what in (*BAND, "queues")),
     ),
     flow_statistics=("samples",),
     rules=(
@@ -66,7 +74,8 @@ TABLE = Table(
             ({"red_min": 9, "red_max": 9}, {"red_min": 15}, {"red_max": 5}, {"red_max": 1}),
         ),
     ),
-    published={"seed": 1, "probability": ONE // 100, "bytes": 0, "slow": 0, "buffer": 0},
+    words={"plain": PLAIN},
+    published={"seed": 1, **PLAIN},
     records={"every": 1},
     by_class={"probability": 0},
     room=16384,

@@ -3,32 +3,36 @@
 
 from typing import Any
 
-from selftests.lib.gate import Flow, Gate
-from selftests.lib.pair import BasePair, Sent
+from selftests.lib.gate import Flow, Gate, flow
+from selftests.lib.pair import CLASSES, BandsPair, Sent
 
 from .model import HIGH, LOW, ONE, Model, Packet
 
-CLASSES = {HIGH: 0x100001, LOW: 0x100002}
 
-
-class Pair(BasePair):
+class Pair(BandsPair):
     """Let the gate's sift have seed 1."""
 
-    def __init__(self, gate: Gate, limit: int = 1000, **options: Any) -> None:
+    def __init__(self, gate: Gate, limit: int = 1000, flows: int = 0, **options: Any) -> None:
         super().__init__(gate, Model(limit, **options))
+        self.find_queues([flow(number) for number in range(flows)])
 
     def expected(
         self, flow: Flow, packets: list[Sent], flags: str = "", band: int | None = None
     ) -> bool:
         """`flags` are those of TCP in the flow's headers that mean something."""
         flags = flags or ("S" if flow.begins else "")
-        sent = (Packet(ident, flow.name, length, size) for ident, length, size in packets)
+        queue = self.queue_of(flow)
+        sent = [
+            Packet(ident, flow.name, length, size, queue=queue) for ident, length, size in packets
+        ]
         return self.model.enqueue(*sent, flags=flags, band=band)
 
     def send(self, flow: Flow, length: int, flags: str = "", band: int | None = None) -> bool:
         return super().send(flow, length, CLASSES.get(band, 0), flags=flags, band=band)
 
     def change(self, **options: Any) -> None:
+        if self.model.queues > 1 and self.ties(lambda: self.model.change(**options)):
+            return
         words = []
         for name, value in options.items():
             if name == "bytes":
@@ -36,7 +40,8 @@ class Pair(BasePair):
             elif name == "probability":
                 words.append(f"probability {value / ONE:.9f}")
             else:
-                words.append(f"{name} {value}{'b' if name == 'memory_limit' else ''}")
+                unit = {"memory_limit": "b", "quantum": "b", "linger": "s"}.get(name, "")
+                words.append(f"{name} {value}{unit}")
         self.gate.change(" ".join(words))
         self.model.change(**options)
 
@@ -51,6 +56,8 @@ class Pair(BasePair):
             "low_qlen": len(model.bands[LOW]),
             "high_backlog": sum(packet.length for packet in model.bands[HIGH]),
             "low_backlog": sum(packet.length for packet in model.bands[LOW]),
+            "high_queues": len(model.bands[HIGH].ring),
+            "low_queues": len(model.bands[LOW].ring),
         }
 
 

@@ -40,6 +40,9 @@ CASES = {
     "bytes": {"probability": ONE // 4, "bytes": True},
     "guarantee": {"probability": ONE // 8, "guarantee": 30},
     "split": {"probability": ONE // 6, "high": 12, "low": 9},
+    "queues": {"probability": ONE // 6, "guarantee": 30, "queues": 4096, "quantum": 300},
+    "few queues": {"probability": ONE // 6, "queues": 4, "quantum": 1514},
+    "linger": {"probability": ONE // 6, "queues": 256, "quantum": 256, "linger": 60},
 }
 
 
@@ -48,6 +51,8 @@ def words(options: dict[str, int]) -> str:
     for name, value in options.items():
         if name == "bytes":
             found += " bytes"
+        elif name in ("quantum", "linger"):
+            found += f" {name} {value}{'b' if name == 'quantum' else 's'}"
         else:
             found += f" {name} {value / ONE:.9f}" if name == "probability" else f" {name} {value}"
     return found
@@ -57,7 +62,7 @@ def words(options: dict[str, int]) -> str:
 def test_case(gate: Callable[..., Gate], case: str) -> None:
     options = CASES[case]
     d0 = gate(f"limit 25 {HUGE} {words(options)}")
-    pair = Pair(d0, limit=25, **options)
+    pair = Pair(d0, limit=25, flows=40, **options)
     play(pair, random.Random(case), 40, 2000, 40)
     assert pair.model.drops > 100
     assert pair.model.began > 10
@@ -75,11 +80,13 @@ def test_memory_limit(gate: Callable[..., Gate]) -> None:
     assert d0.show()["memory"] == 0
 
 
-def test_bundles(gate: Callable[..., Gate]) -> None:
+@pytest.mark.parametrize("queues", [1, 256])
+def test_bundles(gate: Callable[..., Gate], queues: int) -> None:
     """Each segment is sampled: those up to the sample go high, the others low."""
     rng = random.Random(2)
-    d0 = gate(f"limit 60 {HUGE} probability 0.05")
-    pair = Pair(d0, limit=60, probability=ONE // 20)
+    options = {"probability": ONE // 20, "queues": queues, "quantum": 256}
+    d0 = gate(f"limit 60 {HUGE} {words(options)}")
+    pair = Pair(d0, limit=60, flows=82, **options)
     while pair.sent < 2000:
         number = 2 + 4 * rng.randrange(20) + rng.randrange(2)
         if rng.random() < 0.5:
@@ -91,11 +98,12 @@ def test_bundles(gate: Callable[..., Gate]) -> None:
     pair.release()
 
 
-def test_options_that_change(gate: Callable[..., Gate]) -> None:
+@pytest.mark.parametrize("queues", [1, 256])
+def test_options_that_change(gate: Callable[..., Gate], queues: int) -> None:
     """Each keeps every packet that the new limits allow."""
     rng = random.Random(4)
-    d0 = gate(f"limit 60 {HUGE}")
-    pair = Pair(d0, limit=60)
+    d0 = gate(f"limit 60 {HUGE} queues {queues} quantum 256b")
+    pair = Pair(d0, limit=60, flows=20, queues=queues, quantum=256)
     for _ in range(40):
         pair.change(
             **rng.choice(
@@ -107,6 +115,7 @@ def test_options_that_change(gate: Callable[..., Gate]) -> None:
                     {"guarantee": rng.choice([0, 10, 99])},
                     {"high": rng.choice([0, 5, 20]), "low": rng.choice([0, 5, 20])},
                     {"limit": rng.randint(5, 60)},
+                    {"quantum": rng.choice([256, 1000, 1514, 9000])},
                 ]
             )
         )

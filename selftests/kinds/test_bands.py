@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two bands, and the part of the bytes that is guaranteed to the low one."""
+"""Two bands, the part of the bytes that is guaranteed to the low one, and turns inside of each."""
 
+import random
 from collections.abc import Callable
 
 import pytest
 
-from selftests.lib.gate import Gate, flow
+from selftests.lib.command import run
+from selftests.lib.gate import Flow, Gate, flow
 from selftests.lib.options import of
 
 HIGH, LOW = 0x100001, 0x100002
@@ -78,6 +80,161 @@ def test_bytes_that_wrap_around(gate: Callable[..., Gate], words: str, used: boo
     for ident in range(1, count):
         assert d0.send(A.frame(1000, ident), LOW) == (ident < count - 1)
     assert d0.order() == [*range(count - 1)]
+
+
+def apart(d0: Gate, count: int, length: int = 1514) -> list[Flow]:
+    """Flows of queues of their own; what is sent to find out leaves nothing owed"""
+    found: list[Flow] = []
+    for number in range(500):
+        each = flow(4 * number)
+        for ident, one in enumerate([*found, *found, each]):
+            d0.send(one.frame(length, ident), HIGH)
+        if d0.order().index(2 * len(found)) == len(found):
+            found.append(each)
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.mark.parametrize("band", [HIGH, LOW])
+def test_turns(gate: Callable[..., Gate], words: str, band: int) -> None:
+    """Who has much to send does not hold back who has little, in either band."""
+    d0 = gate(f"{words} queues 16")
+    a, b, c = apart(d0, 3)
+    for ident in range(20):
+        d0.send(a.frame(1000, ident), band)
+    for each, ident in ((b, 20), (c, 21), (b, 22)):
+        d0.send(each.frame(1000, ident), band)
+    shown = d0.show()
+    assert shown["high_queues"] + shown["low_queues"] == 3
+    out = d0.order()
+    assert out[:7] == [0, 1, 20, 22, 21, 2, 3]  # 1514 bytes a turn, or what began in it
+    assert [ident for ident in out if ident < 20] == list(range(20))
+
+
+@pytest.mark.parametrize("sizes", [(1500, 300), (9000, 60), (256, 1000)])
+@pytest.mark.parametrize("quantum", [256, 1514, 9000])
+def test_turns_are_fair_in_bytes(
+    gate: Callable[..., Gate], words: str, quantum: int, sizes: tuple[int, int]
+) -> None:
+    d0 = gate(f"{words} queues 256 limit 100000 memory_limit 1g")
+    a, b = apart(d0, 2)
+    d0.change(f"quantum {quantum}b")
+    large, small = max(sizes), min(sizes)
+    for ident in range(200):
+        d0.send(a.frame(large, ident), LOW)
+    for ident in range(200 * large // small):
+        d0.send(b.frame(small, ident), LOW)
+    out = [len(frame) for frame in d0.release(100 + 100 * large // small)]
+    sent = {size: size * out.count(size) for size in sizes}
+    assert abs(sent[large] - sent[small]) <= 2 * max(quantum, large) + large
+
+
+def test_debts_are_not_forgotten(gate: Callable[..., Gate], words: str) -> None:
+    """Who comes with one large packet at a time has no more of the link than others."""
+    d0 = gate(f"{words} queues 256 quantum 1000b")
+    a, b = apart(d0, 2, 1000)
+    sent = {9000: 0, 1000: 0}
+    waits = 0
+    for ident in range(100):
+        d0.send(b.frame(1000, ident), HIGH)
+    for ident in range(90):
+        if not waits:
+            d0.send(a.frame(9000, 1000 + ident), HIGH)
+            waits = 1
+        size = len(d0.release(1)[0])
+        sent[size] += size
+        waits -= size == 9000
+    assert abs(sent[9000] - sent[1000]) <= 18000
+
+
+@pytest.mark.parametrize("band", [HIGH, LOW])
+def test_longest_queue_loses(gate: Callable[..., Gate], words: str, band: int) -> None:
+    d0 = gate(f"{words} queues 16 limit 20")
+    a, b, c = apart(d0, 3)
+    for ident in range(30):
+        d0.send(a.frame(1000, ident), band)
+    for ident in range(30, 35):
+        assert d0.send(b.frame(1000, ident), band)
+        assert d0.send(c.frame(1400, 100 + ident), band)
+    out = d0.order()
+    assert [ident for ident in out if ident < 30] == list(range(10))
+    assert sorted(ident for ident in out if ident >= 30) == [*range(30, 35), *range(130, 135)]
+
+
+def test_tiny_packets_do_not_push_out(gate: Callable[..., Gate], words: str) -> None:
+    """Of those that have no more than a turn to send one is drawn, not the one with most bytes."""
+    d0 = gate(f"{words} queues 4096 limit 20")
+    kept = 0
+    for turn in range(60):
+        d0.send(flow(0).frame(1514, 0), HIGH)
+        for number in range(30):
+            d0.send(flow(4 * (30 * turn + number + 1)).frame(60, 1 + number), HIGH)
+        kept += 0 in d0.order()
+    assert 20 < kept < 55  # two in three of all
+
+
+def test_equals_lose_by_turns(gate: Callable[..., Gate], words: str) -> None:
+    """Four streams that keep their places: none of them loses all that is lost."""
+    d0 = gate(f"{words} queues 256 limit 8")
+    streams = apart(d0, 4)
+    seen = dict.fromkeys(range(4), 0)
+    for _ in range(200):
+        for number, each in enumerate(streams):
+            d0.send(each.frame(1000, number), LOW)
+        for number in d0.order(3):
+            seen[number] += 1
+    assert all(100 < count < 200 for count in seen.values()), seen
+
+
+def test_many_queues(gate: Callable[..., Gate], words: str) -> None:
+    """More than are compared at a time: who has most is found all the same."""
+    d0 = gate(f"{words} queues 4096 limit 1000")
+    for ident in range(600):
+        d0.send(flow(4 * (1 + ident)).frame(60, ident), HIGH)
+    for ident in range(600, 1000):
+        d0.send(flow(0).frame(1500, ident), HIGH)
+    assert d0.show()["high_queues"] > 500
+    lost = 0
+    for ident in range(1000, 1300):
+        lost += not d0.send(flow(4 * (1 + ident)).frame(60, ident), HIGH)
+    kept = d0.order()
+    assert lost <= 2 and len([ident for ident in kept if 600 <= ident < 1000]) < 110
+
+
+@pytest.mark.parametrize("queues", [1, 16, 4096])
+def test_flows_stay_in_order(gate: Callable[..., Gate], words: str, queues: int) -> None:
+    """In each band, while limits drop and turns change"""
+    d0 = gate(f"{words} queues {queues} limit 50 quantum 300b guarantee 30")
+    rng = random.Random(queues)
+    out: list[int] = []
+    for ident in range(3000):
+        number = rng.randrange(20)
+        band = HIGH if number % 2 else LOW
+        d0.send(flow(number).frame(rng.randint(100, 1514), 20 * ident + number), band)
+        if ident % 3 == 0:
+            out += d0.order(2)
+        if ident % 500 == 0:
+            d0.change(f"quantum {rng.randint(256, 3000)}b")
+    out += d0.order()
+    for number in range(20):
+        mine = [ident for ident in out if ident % 20 == number]
+        assert mine == sorted(mine) and len(mine) > 20
+    assert d0.show()["high_queues"] == d0.show()["low_queues"] == 0
+
+
+def test_nobody_is_starved_by_default(gate: Callable[..., Gate], kind: str) -> None:
+    """As it is: a flow that fills the high band leaves the low one a part, and others theirs."""
+    d0 = gate(None)
+    run(f"tc qdisc replace dev d0 parent 1:1 handle 10: {kind}")
+    a, b = apart(d0, 2)
+    for ident in range(300):
+        d0.send(a.frame(1000, ident), HIGH)
+        d0.send(a.frame(1000, 1000 + ident), LOW)
+    d0.send(b.frame(1000, 2000), HIGH)
+    out = d0.order(100)
+    assert 2000 in out[:5]
+    assert sum(1000 <= ident < 2000 for ident in out) >= 10
 
 
 def test_no_guarantee(gate: Callable[..., Gate], words: str) -> None:

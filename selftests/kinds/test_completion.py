@@ -54,7 +54,7 @@ def test_options(kind: str) -> None:
     words = {word for option in table.options for word in option.typed} | set(table.words)
     found = offered(kind, "")
     assert sorted(found) == sorted(words)
-    assert offered(kind, "li") == ["limit"]
+    assert offered(kind, "lim") == ["limit"]
     assert "limit" not in offered(kind, "limit", "5", "")
     assert "@KINDS@" not in Path(OURS).read_text()
 

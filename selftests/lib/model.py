@@ -6,7 +6,8 @@ left the kind's queues: it counts in qlen and backlog, but not against the limit
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -16,6 +17,7 @@ class BasePacket:
     flow: Any  # whatever tells flows apart
     length: int  # qdisc_pkt_len()
     truesize: int
+    queue: int = field(default=0, kw_only=True)  # of its band
 
 
 class BaseModel(ABC):
@@ -79,34 +81,117 @@ class BaseModel(ABC):
 
 
 HIGH, LOW = 0, 1
+TURNS_OWED = 64
+TURNS_PASSED = 64
+TURNS_ALIKE = 2
+
+
+class Tie(Exception):
+    """Which of several queues loses a packet is up to the kernel."""
+
+
+class Band:
+    """Queues of packets that take turns, as band_queues.h has them; they are named."""
+
+    def __init__(self, quantum: int) -> None:
+        self.quantum = self.begun = quantum
+        self.queues: dict[Any, list[Any]] = {}
+        self.deficit: dict[Any, int] = {}
+        self.ring: list[Any] = []  # those with packets, in turn
+
+    def __iter__(self) -> Iterator[Any]:
+        return (packet for name in self.ring for packet in self.queues[name])
+
+    def __len__(self) -> int:
+        return sum(len(self.queues[name]) for name in self.ring)
+
+    @property
+    def first(self) -> Any:
+        """The packet that is sent next"""
+        return self.queues[self.ring[0]][0]
+
+    def append(self, packet: Any) -> None:
+        name = packet.queue
+        if name not in self.ring:
+            self.ring.append(name)
+            self.deficit.setdefault(name, self.begun)
+        self.queues.setdefault(name, []).append(packet)
+
+    def take(self) -> Any:
+        name, most = self.ring[0], TURNS_OWED * self.quantum
+        packet = self.queues[name].pop(0)
+        self.deficit[name] = max(self.deficit[name] - min(packet.length, most), -most)
+        if not self.queues[name]:
+            self.ring.remove(name)
+            if self.deficit[name] <= 0:
+                self.deficit[name] += self.quantum
+        if len(self.ring) == 1 and self.deficit[self.ring[0]] <= 0:
+            self.deficit[self.ring[0]] = self.quantum
+        for _ in range(TURNS_PASSED if self.ring else 0):
+            if self.deficit[self.ring[0]] > 0:
+                break
+            self.deficit[self.ring[0]] += self.quantum
+            self.ring.append(self.ring.pop(0))
+        return packet
+
+    def drop(self) -> Any:
+        """The last packet of the longest queue; none counts as shorter than two quanta."""
+        lengths = [sum(packet.length for packet in self.queues[name]) for name in self.ring]
+        lengths = [max(length, TURNS_ALIKE * self.quantum) for length in lengths]
+        if lengths.count(max(lengths)) > 1:
+            raise Tie
+        name = self.ring[lengths.index(max(lengths))]
+        packet = self.queues[name].pop()
+        if not self.queues[name]:
+            self.ring.remove(name)
+        return packet
 
 
 class BandsModel(BaseModel):
-    """Of kinds with two bands, of which the low one is guaranteed a part, in percent."""
+    """Of kinds with two bands, of which the low one is guaranteed a part, in percent.
 
-    def __init__(self, limit: int, memory_limit: int, guarantee: int) -> None:
+    In which queue of its band a packet is, it tells.
+    """
+
+    def __init__(
+        self, limit: int, memory_limit: int, guarantee: int, queues: int, quantum: int
+    ) -> None:
         super().__init__(limit, memory_limit)
-        self.bands: list[list[Any]] = [[], []]
-        self.guarantee = guarantee
+        self.guarantee, self.queues = guarantee, queues
+        self._quantum = quantum
+        self._renew_bands()
+
+    def _renew_bands(self) -> None:
+        self.bands = [Band(self._quantum), Band(self._quantum)]
         self.credit = 0
 
     @property
+    def quantum(self) -> int:
+        return self._quantum
+
+    @quantum.setter
+    def quantum(self, quantum: int) -> None:
+        self._quantum = quantum
+        for band in self.bands:
+            band.quantum = quantum
+
+    @property
     def waiting(self) -> list[Any]:
-        return self.bands[HIGH] + self.bands[LOW]
+        return [*self.bands[HIGH], *self.bands[LOW]]
 
     def _next_band(self) -> int:
         """The one that is served next"""
         high, low = self.bands
-        if not low:
+        if not len(low):
             self.credit = 0
             return HIGH
-        if not high:
+        if not len(high):
             return LOW
-        price = low[0].length * (100 - self.guarantee)
+        price = low.first.length * (100 - self.guarantee)
         if self.guarantee and self.credit >= price:
             self.credit -= price
             return LOW
-        self.credit += high[0].length * self.guarantee
+        self.credit += high.first.length * self.guarantee
         return HIGH
 
     def _full_band(self) -> int:

@@ -250,11 +250,13 @@ def switch(number: int, name: str, default: int, off: str = "") -> Option:
     return Option(number, name, SWITCH, default, 0, 1, (1 - default,), words=words)
 
 
-def choice(number: int, name: str, names: Iterable[str], said: str = "") -> Option:
+def choice(
+    number: int, name: str, names: Iterable[str], said: str = "", default: int = 0
+) -> Option:
     names = tuple(names)
     most = len(names) - 1
-    good = tuple(range(most, 0, -1))
-    return Option(number, name, CHOICE, 0, 0, most, good, names=names, said=said)
+    good = tuple(value for value in range(most, -1, -1) if value != default)
+    return Option(number, name, CHOICE, default, 0, most, good, names=names, said=said)
 
 
 # Those of every kind
@@ -288,8 +290,24 @@ def buffer(number: int, default: int) -> Option:
     return Option(number, "buffer", MS, default, 10, 60000, (100, 2000), zero=True)
 
 
-def guarantee(number: int) -> Option:
-    return Option(number, "guarantee", PERCENT, 0, 0, 99, (10,))
+def guarantee(number: int, default: int) -> Option:
+    return Option(number, "guarantee", PERCENT, default, 0, 99, (10, 0))
+
+
+# Of those with two bands
+
+
+def queues(number: int, default: int) -> Option:
+    good = (16, 1)
+    return Option(number, "queues", NUMBER, default, 1, 4096, good, power=True, fixed=True)
+
+
+def quantum(number: int) -> Option:
+    return Option(number, "quantum", BYTES, 1514, 256, 1 << 20, (300, 9000))
+
+
+def linger(number: int) -> Option:
+    return Option(number, "linger", MS, 1000, 0, 60000, (20, 0))
 
 
 QUEUE_STATISTICS = (

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """A gate and a kind's model beside it: every step is done by both and compared."""
 
+import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from selftests.lib.gate import Flow, Gate
+from selftests.lib.model import HIGH, LOW, Tie
 
 Sent = tuple[int, int, int]  # identity, length and truesize of a packet
+CLASSES = {HIGH: 0x100001, LOW: 0x100002}
 
 
 class BasePair:
@@ -28,6 +31,17 @@ class BasePair:
     def statistics(self) -> dict[str, Any]:
         """What the model has and tc shows of this kind alone."""
         raise NotImplementedError
+
+    def ties(self, step: Callable[[], object]) -> bool:
+        """Would it be up to the kernel which queue loses a packet? `step` is the model's."""
+        kept = copy.deepcopy(self.model)
+        try:
+            step()
+        except Tie:
+            return True
+        finally:
+            self.model = kept
+        return False
 
     def send(self, flow: Flow, length: int, skb_priority: int = 0, **more: Any) -> bool:
         self.sent += 1
@@ -85,7 +99,8 @@ class BasePair:
         if not self.bundles:
             expected["memory"] = model.memory
         shown = self.gate.show()
-        assert {key: shown[key] for key in expected} == expected
+        differ = {key: (shown[key], n) for key, n in expected.items() if shown[key] != n}
+        assert not differ, f"shown and expected: {differ}"
 
     def play(
         self,
@@ -115,3 +130,54 @@ class BasePair:
             if steps % 100 == 0:
                 self.compare_statistics()
         self.compare_statistics()
+
+
+class BandsPair(BasePair):
+    """Of kinds whose bands have queues: which flows share one is the kernel's secret."""
+
+    queues: dict[Any, int]  # of flows, by what queue_name() says
+
+    def queue_name(self, flow: Flow) -> Any:
+        return flow.name
+
+    def queue_of(self, flow: Flow) -> int:
+        return self.queues[self.queue_name(flow)] if self.model.queues > 1 else 0
+
+    def find_queues(self, flows: Iterable[Flow]) -> None:
+        """Before anything is sent. A packet of a quantum is a turn, and leaves nothing owed."""
+        self.queues = {}
+        if self.model.queues == 1:
+            return
+        self.gate.change("limit 100000")
+        found: list[Flow] = []  # one of each queue
+
+        def order(*which: Flow) -> list[int]:
+            for ident, each in enumerate(which):
+                self.gate.send(each.frame(self.model.quantum, ident), CLASSES[HIGH])
+            return self.gate.order()
+
+        for each in flows:
+            if self.queue_name(each) in self.queues:
+                continue
+            # As the last of all: behind the first packets of the others, or behind two
+            queue = len(found)
+            if order(*found, *found, each).index(2 * queue) > queue:
+                queue = next(i for i, one in enumerate(found) if order(one, one, each)[2] == 2)
+            else:
+                found.append(each)
+            self.queues[self.queue_name(each)] = queue
+        self.gate.change(f"limit {self.model.limit}")
+
+    def send(self, flow: Flow, length: int, skb_priority: int = 0, **more: Any) -> bool:
+        """Nothing is sent if it would be up to the kernel what is dropped for it."""
+        packets = [(self.sent + 1, length, self.truesize.get(length, 0))]
+        if self.model.queues > 1 and self.ties(lambda: self.expected(flow, packets, **more)):
+            return True
+        return super().send(flow, length, skb_priority, **more)
+
+    def send_bundle(self, flow: Flow, segments: int, size: int, last: int) -> bool:
+        lengths = [len(flow.headers) + size] * (segments - 1) + [len(flow.headers) + last]
+        packets = [(self.sent + 1 + i, length, 0) for i, length in enumerate(lengths)]
+        if self.model.queues > 1 and self.ties(lambda: self.expected(flow, packets)):
+            return True
+        return super().send_bundle(flow, segments, size, last)

@@ -174,7 +174,7 @@ static void srpt_set_first(struct srpt_sched *q, u32 i, struct sk_buff *skb)
 	if (!skb)
 		return;
 	sf_cb(skb)->rank = srpt_rank(i);
-	sf_sort(&q->sorted, skb);
+	sf_sort(&q->sorted, skb, false);
 }
 
 static bool srpt_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *to)
