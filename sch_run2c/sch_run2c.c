@@ -446,7 +446,7 @@ static const struct sf_option run2c_rows[] = {
 		SF_OPTION(RUN2C, OTHER, TC_RUN2C_OTHER_COUNT),
 		SF_OTHER(0, TC_RUN2C_OTHER_COUNT, "other must be 0 (high), 1 (low) or 2 (count)")
 	}, {
-		SF_OPTION(RUN2C, GUARANTEE, 30),
+		SF_OPTION(RUN2C, GUARANTEE, 10),
 		SF_RANGE("guarantee", 0, TC_RUN2C_GUARANTEE_MAX, " percent")
 	}, {
 		SF_OPTION(RUN2C, BUFFER, 30),

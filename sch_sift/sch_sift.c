@@ -345,7 +345,7 @@ static const struct sf_option sift_rows[] = {
 		SF_OPTION(SIFT, SLOW, 18000),
 		SF_ZERO_OR("slow", TC_SIFT_SLOW_MIN, TC_SIFT_SLOW_MAX, " bytes per second")
 	}, {
-		SF_OPTION(SIFT, GUARANTEE, 30),
+		SF_OPTION(SIFT, GUARANTEE, 10),
 		SF_RANGE("guarantee", 0, TC_SIFT_GUARANTEE_MAX, " percent")
 	}, {
 		SF_OPTION(SIFT, HIGH, 0),

@@ -149,7 +149,9 @@ def modules_of_kind(words: str) -> list[str]:
 
 
 def needs_isn(words: str) -> bool:
-    return words.split()[0] == "run2c" and "no_learn" in words.split()
+    """The last word of these decides; `plain` is not to learn."""
+    told = [word for word in words.split() if word in ("learn", "no_learn", "plain")]
+    return words.split()[0] == "run2c" and told[-1:] not in ([], ["learn"])
 
 
 def isn_of(settings: Settings, words: str) -> str:

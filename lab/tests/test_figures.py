@@ -207,7 +207,7 @@ def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"| easy | {' | '.join(str(1 + i) for i in range(len(names)))} |" in text
     easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
     assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
-    assert "`run2c no_learn`" in text and "cake-rate" not in text
+    assert "`run2c plain`" in text and "cake-rate" not in text
 
 
 def test_cases_of_two_comparisons() -> None:

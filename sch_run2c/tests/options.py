@@ -38,7 +38,7 @@ TABLE = Table(
         choice(9, "other", (*BANDS, "count"), default=2),
         Option(17, "slow", RATE, 32000, 1000, 10**9, (18000, 125000), zero=True),
         Option(16, "resent", PERCENT, 50, 0, 100, (10, 0)),
-        guarantee(10, 30),
+        guarantee(10, 10),
         limit(1),
         buffer(12, 30),
         queues(13, 256),

@@ -39,7 +39,7 @@ TABLE = Table(
         Option(7, "samples", NUMBER, 1, 1, 65535, (2, 3)),
         switch(8, "bytes", 1, "packets"),
         Option(9, "slow", RATE, 18000, 1000, 10**9, (2000, 125000), zero=True),
-        guarantee(10, 30),
+        guarantee(10, 10),
         limit(1),
         Option(11, "high", PACKETS, 0, 0, 1000000, (5, 100)),
         Option(12, "low", PACKETS, 0, 0, 1000000, (6, 50)),

@@ -291,7 +291,7 @@ def buffer(number: int, default: int) -> Option:
 
 
 def guarantee(number: int, default: int) -> Option:
-    return Option(number, "guarantee", PERCENT, default, 0, 99, (10, 0))
+    return Option(number, "guarantee", PERCENT, default, 0, 99, (35, 0))
 
 
 # Of those with two bands
