@@ -41,15 +41,60 @@ enum {
 #define TC_SQF_IDLE_MIN		1
 #define TC_SQF_IDLE_MAX		86400000
 	TCA_SQF_POLICY,		/* u32, TC_SQF_POLICY_* */
-	TCA_SQF_QUANTUM,	/* u32, bytes a flow sends in a round of fq */
+	TCA_SQF_QUANTUM,	/* u32, bytes a long flow sends in its turn */
 #define TC_SQF_QUANTUM_MIN	256
 #define TC_SQF_QUANTUM_MAX	1048576
-	TCA_SQF_DROP_HEAD,	/* u32, 1: the longest queue loses its first
-				 * packet, 0: its last
+	TCA_SQF_DROP_HEAD,	/* u32, 1: of a full buffer's queues the one that
+				 * loses a packet loses its first, 0: its last
 				 */
 	TCA_SQF_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
 				 * 0: queue it whole
 				 */
+	TCA_SQF_FAIR,		/* u32, bytes; flows that have attained so much
+				 * are long and take turns; 0: none are; under
+				 * fq all are that are not new
+				 */
+#define TC_SQF_FAIR_MIN		16384
+#define TC_SQF_FAIR_MAX		2147483647
+	TCA_SQF_FORGIVE,	/* u32, bytes per second taken off what a flow
+				 * has attained
+				 */
+#define TC_SQF_FORGIVE_MAX	2147483647
+	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of the link's rate, divided among
+				 * the flows that attain much; takes the place
+				 * of TCA_SQF_FORGIVE if it is more
+				 */
+#define TC_SQF_FORGIVE_SHARE_MAX	100
+	TCA_SQF_BUFFER,		/* u32, ms; no more may wait than the link
+				 * sends in this time; 0: no bound
+				 */
+#define TC_SQF_BUFFER_MIN	10
+#define TC_SQF_BUFFER_MAX	60000
+	TCA_SQF_NEWCOMERS,	/* u32, flows that may wait of which nothing was
+				 * sent yet; 0: no bound
+				 */
+#define TC_SQF_NEWCOMERS_MAX	65535
+	TCA_SQF_KNOWN_SHARE,	/* u32, percent of the bytes of all but long
+				 * flows that newcomers leave to the others, on
+				 * the link and in a full buffer; 0: a flow is
+				 * like the others from its first packet on
+				 */
+#define TC_SQF_SHARE_MAX	99
+	TCA_SQF_LONG_SHARE,	/* u32, percent of all bytes that are long flows',
+				 * there as well, up to TC_SQF_SHARE_MAX, too
+				 */
+	TCA_SQF_TARGET,		/* u32, us; of CoDel for long flows; 0: none,
+				 * nor is anything marked
+				 */
+#define TC_SQF_TARGET_MAX	2000000
+	TCA_SQF_INTERVAL,	/* u32, us; of CoDel */
+#define TC_SQF_INTERVAL_MIN	1000
+#define TC_SQF_INTERVAL_MAX	2000000
+	TCA_SQF_CE_THRESHOLD,	/* u32, us; what has waited for longer is marked
+				 * by CoDel; 0: never
+				 */
+#define TC_SQF_CE_THRESHOLD_MAX	2000000
+	TCA_SQF_ECN,		/* u32, 1: CoDel marks what can be marked */
 	__TCA_SQF_MAX
 };
 
@@ -80,8 +125,8 @@ struct tc_sqf_xstats {
 	__u64	evictions;	/* flows forgotten before idle had passed,
 				 * to make room for another
 				 */
-	__u64	overflow;	/* packets sent to the overflow queue, which
-				 * is served last, for want of a record
+	__u64	overflow;	/* packets sent to the overflow queue, which is
+				 * that of a long flow, for want of a record
 				 */
 	__u64	gso_split;	/* GSO packets that were split */
 	__u32	flows_queued;	/* flows that hold packets now, the overflow
@@ -92,7 +137,27 @@ struct tc_sqf_xstats {
 				 * is used again
 				 */
 	__u32	memory_peak;	/* the most memory has been */
-	__u32	longest;	/* bytes in the longest queue now */
+	__u32	longest;	/* bytes in the queue that is to lose the next
+				 * packet if the buffer is full, plain: the longest
+				 */
+	__u64	drop_buffer;	/* packets dropped because of buffer */
+	__u64	drop_new;	/* packets of new flows that were not queued because
+				 * of newcomers
+				 */
+	__u64	drop_codel;	/* packets of long flows that CoDel has dropped */
+	__u64	marked;		/* packets of these that it has marked instead, and
+				 * those marked because of ce_threshold
+				 */
+	__u32	flows_new;	/* flows that hold packets and of which none was
+				 * sent yet
+				 */
+	__u32	flows_long;	/* long flows that hold packets, the overflow queue
+				 * being one
+				 */
+	__u32	room;		/* bytes that may wait by buffer; 0: not known,
+				 * the queue has not been busy for long
+				 */
+	__u32	reserved;
 };
 
 #endif

@@ -10,35 +10,35 @@
  * with little in the queue are not hit by what the greedy ones do. What `policy`
  * chooses is the queue that is served next:
  *
- * - sqf: the shortest. A flow that sends less than the link takes has a short queue
- *   and so hardly waits: streams, calls and the first packets of all flows. Of the
+ * - sqf: the shortest, in bytes. A flow that sends less than the link takes has a short
+ *   queue and so hardly waits: streams, calls and the first packets of all flows. Of the
  *   flows that take what they get, one at a time has the link.
  * - lqf: the longest.
- * - fq: each in turn. Time goes in rounds, in each of which a flow sends `quantum`
- *   bytes: the round of its first packet is the number of whole quanta it has sent
- *   since it was the newest flow. It is that of start-time fair queueing (Goyal,
- *   Vin, Cheng 1996), rounded down to quanta.
+ * - fq: each in turn, `quantum` bytes at a time.
  *
- * Of queues equally long, the one that has been so for longest is served, and of
- * those of one round, the one that came into it first. Of the longest, the newcomer's
- * or not, one at random loses a packet. If that were always the newcomer's, sqf could
- * serve one flow for ever: of N flows with packets all alike and N * k + N - 1 of
- * them in the buffer, N - 1 have k + 1 and wait, and the one that is served never
- * gets as long as they are.
+ * `plain` is that and no more. But who never queues, because he sends no faster than the
+ * link, goes first for ever; who queues waits for all who do not; and a flow's own packets
+ * wait behind each other as long as the buffer is. groups.h is against that, and without
+ * `plain` the policies are about its groups: sqf and lqf rank the short flows, by what
+ * waits. Under fq every flow but a newcomer is a long one, so it has one packet go first
+ * and then takes its turn at the end of the round, whoever else comes.
  *
- * Lengths are in bytes, and change at each packet. Most queues are short: they are
- * in lists, one for each length (sqf_lists.h). The long ones are in a heap with the
- * longest first (flow_heap.h), for sqf also in one with the shortest first, and for
- * fq all queues are also in lists by their rounds.
+ *			newcomers	short flows	long flows
+ *	sqf, lqf	first		by length	in turn
+ *	fq		first		none		in turn: all
+ *	sqf plain, lqf plain	none	by length: all	what has no record
+ *	fq plain	none		none		in turn: all
  *
- *	lengths:  60: A, D	  1514: C	    3028: E, B
- *	longest:  G: 90000	  F: 9000
- *	shortest: F: 9000	  G: 90000
- *	turns:	  round 7: C, G	  round 8: A, B, F  round 9: D, E
+ * By length alone a hundred streams that are too much together would starve whoever sends
+ * a little more at a time than they have waiting. So under sqf a short flow's queue grows
+ * shorter as it waits, by 1 byte for SQF_PATIENCE bytes that the link sends: its rank is
  *
- * The records of the flows are in a table of fixed size (flow_table.h). A packet
- * for which it has no room joins the overflow queue, which is served when all others
- * are empty, and loses packets like them.
+ *	what the link had sent when its first packet came + SQF_PATIENCE * length
+ *
+ * Of equal queues one at random loses a packet, not always the newcomer's. If it were, sqf
+ * could serve one flow for ever: of N flows with packets all alike and N * k + N - 1 of
+ * them in the buffer, N - 1 have k + 1 and wait, and the one that is served never gets as
+ * long as they are.
  *
  * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
  */
@@ -50,350 +50,123 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
-#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/netlink.h>
 #include <shortfirst/compat.h>
-#include <shortfirst/flow_heap.h>
-#include <shortfirst/sched.h>
-#include "sqf_lists.h"
+#include <shortfirst/groups.h>
 #include "pkt_sqf.h"
 
-/* A queue of so many bytes is no longer short. */
-#define SQF_LONG		SQF_LISTS
-
-/* If there are more of the longest queues, the draw is between so many of them. */
-#define SQF_DRAW		16
-
-/* Which of the links of a queue is for which lists */
-#define SQF_LENGTHS		0
-#define SQF_TURNS		1
+/* The largest of which streams that are too much leave short flows half of what fq_codel does */
+#define SQF_PATIENCE		128
 
 struct sqf_sched {
-	struct sf_sched	s;
-	struct sqf_lists lengths;	/* the short queues by their bytes */
-	struct sf_heap	longest;	/* the long ones, the longest first, */
-	struct sf_heap	shortest;	/* and the shortest first, if sqf */
-	struct sqf_lists turns;		/* all queues by their rounds, if fq */
-	u64		round;		/* of the packet served last */
-	u32		moves;		/* of queues, to order equals; wraps */
-	struct rnd_state random;
+	struct sf_groups g;
+	u64		sent;		/* bytes */
+	struct rnd_state random;	/* for who is to lose of equals */
+	u32		policy;
 	u32		opt[TCA_SQF_MAX + 1];	/* by attribute */
 };
 
-/*
- * A flow's record: `finish` is the round of its first packet in the queue or of the
- * next to come, `attained` the bytes it has sent in that round.
- */
-static struct sf_flow *sqf_flow(const struct sqf_sched *q, u32 i)
+static const struct sqf_sched *sqf_of(const struct sf_groups *g)
 {
-	return &q->s.table.flows[q->s.table.queues[i].flow];
+	return container_of(g, struct sqf_sched, g);
 }
 
-/*
- * The rounds of queues are less than SQF_LISTS apart: a packet takes less, and one
- * that comes to an empty queue has the round of now or a later one it had before.
- */
-static u32 sqf_turn(u64 round)
+/* Is nobody guaranteed anything, as published? */
+static bool sqf_without_shares(const struct sf_groups *g)
 {
-	return round % SQF_LISTS;
+	return !g->known.percent && !g->long_share;
 }
 
-static struct sf_heap_node sqf_by_most(const struct sqf_sched *q, u32 i)
+static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
+		    const struct sf_queue *queue)
 {
-	u64 bytes = q->s.table.queues[i].backlog;
-
-	return (struct sf_heap_node) { U32_MAX - bytes, q->moves, i };
+	if (sqf_of(g)->policy == TC_SQF_POLICY_LQF)
+		return U32_MAX - queue->backlog;
+	if (sqf_without_shares(g))
+		return queue->backlog;
+	return sf_cb(queue->head)->rank + (u64)queue->backlog * SQF_PATIENCE;
 }
 
-static struct sf_heap_node sqf_by_least(const struct sqf_sched *q, u32 i)
+/* Those of whom nobody is to be protected are like the others. */
+static bool sqf_newcomers(const struct sf_groups *g)
 {
-	return (struct sf_heap_node) { q->s.table.queues[i].backlog, q->moves, i };
+	return g->known.percent;
 }
 
-static void sqf_long_add(struct sqf_sched *q, u32 i)
+static u64 sqf_loss(const struct sf_groups *g, const struct sf_queue *queue)
 {
-	sf_heap_add(&q->longest, sqf_by_most(q, i));
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF)
-		sf_heap_add(&q->shortest, sqf_by_least(q, i));
+	return BIT_ULL(32) | (U32_MAX - queue->backlog);
 }
 
-static void sqf_long_del(struct sqf_sched *q, u32 i)
+static u32 sqf_draw(struct sf_groups *g, u32 count)
 {
-	sf_heap_remove(&q->longest, i);
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF)
-		sf_heap_remove(&q->shortest, i);
+	struct sqf_sched *q = container_of(g, struct sqf_sched, g);
+
+	return count > 1 ? reciprocal_scale(prandom_u32_state(&q->random), count) : 0;
 }
 
-static __always_inline void sqf_long_move(struct sqf_sched *q, u32 i, bool longer)
+/* If no group has a share, the longest queue loses, whatever others have had. */
+static bool sqf_singles(const struct sf_groups *g)
 {
-	if (longer)
-		sf_heap_raise(&q->longest, sqf_by_most(q, i));
-	else
-		sf_heap_lower(&q->longest, sqf_by_most(q, i));
-	if (q->opt[TCA_SQF_POLICY] != TC_SQF_POLICY_SQF)
-		return;
-	if (longer)
-		sf_heap_lower(&q->shortest, sqf_by_least(q, i));
-	else
-		sf_heap_raise(&q->shortest, sqf_by_least(q, i));
+	return sqf_without_shares(g) || sqf_of(g)->policy == TC_SQF_POLICY_LQF;
 }
 
-/*
- * Queue @i, which held @packets of @bytes, has got one more and become @longer, or
- * has lost one or all.
- */
-static __always_inline void sqf_sort(struct sqf_sched *q, u32 i, u32 packets,
-				     u32 bytes, bool longer)
+static struct sf_queue *sqf_last(const struct sf_groups *g, struct sf_queue *loser,
+				 struct sf_queue *ranked, struct sf_queue *newest)
 {
-	struct sf_queue *queues = q->s.table.queues;
-	u32 now = queues[i].backlog;
-
-	if (unlikely(i == SF_ELSEWHERE))
-		return;
-	q->moves++;
-	if (packets && queues[i].qlen && bytes >= SQF_LONG && now >= SQF_LONG) {
-		sqf_long_move(q, i, longer);
-		return;
-	}
-	if (packets && bytes < SQF_LONG)
-		sqf_list_del(&q->lengths, bytes, queues, i, SQF_LENGTHS);
-	else if (packets)
-		sqf_long_del(q, i);
-	if (queues[i].qlen && now < SQF_LONG)
-		sqf_list_add(&q->lengths, now, queues, i, SQF_LENGTHS);
-	else if (queues[i].qlen)
-		sqf_long_add(q, i);
+	return NULL;
 }
 
-/* The queue to be served; there is one. */
-static __always_inline u32 sqf_first(const struct sqf_sched *q)
-{
-	const struct sqf_lists *lists = &q->lengths;
-	const struct sf_heap *heap = &q->shortest;
-	u32 n;
-
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ) {
-		lists = &q->turns;
-		n = sqf_lists_from(lists, sqf_turn(q->round));
-	} else if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_LQF) {
-		heap = &q->longest;
-		n = heap->size ? SQF_NO_LIST : sqf_lists_most(lists);
-	} else {
-		n = sqf_lists_least(lists);
-	}
-	if (n != SQF_NO_LIST)
-		return lists->first[n];
-	return heap->size ? heap->node[0].queue : SF_ELSEWHERE;
-}
-
-static u32 sqf_random(struct sqf_sched *q, u32 below)
-{
-	return reciprocal_scale(prandom_u32_state(&q->random), below);
-}
-
-/* One of the first of a heap that are equal; they are below each other. */
-static u32 sqf_draw_long(struct sqf_sched *q)
-{
-	const struct sf_heap_node *node = q->longest.node;
-	u32 equal[SQF_DRAW] = { 0 }, count = 1, i, child, end;
-
-	for (i = 0; i < count; i++) {
-		child = equal[i] * SF_HEAP_CHILDREN + 1;
-		end = min(child + SF_HEAP_CHILDREN, q->longest.size);
-		for (; child < end && count < SQF_DRAW; child++)
-			if (node[child].rank == node[0].rank)
-				equal[count++] = child;
-	}
-	return node[equal[sqf_random(q, count)]].queue;
-}
-
-/* One of the last of a list of @lengths */
-static u32 sqf_draw_short(struct sqf_sched *q, u32 n)
-{
-	const struct sf_queue *queues = q->s.table.queues;
-	u32 first = q->lengths.first[n], i = first, count = 0;
-
-	do {
-		i = queues[i].link[SQF_LENGTHS].prev;
-		count++;
-	} while (i != first && count < SQF_DRAW);
-	for (count = sqf_random(q, count); count; count--)
-		i = queues[i].link[SQF_LENGTHS].next;
-	return i;
-}
-
-/* One of the longest queues at random; there is one. */
-static u32 sqf_draw(struct sqf_sched *q)
-{
-	const struct sf_queue *queues = q->s.table.queues;
-	u32 n = sqf_lists_most(&q->lengths), i = SF_ELSEWHERE;
-
-	if (q->longest.size)
-		i = sqf_draw_long(q);
-	else if (n != SQF_NO_LIST)
-		i = sqf_draw_short(q, n);
-	return queues[SF_ELSEWHERE].backlog > queues[i].backlog ? SF_ELSEWHERE : i;
-}
-
-/* Queue @i has become empty. */
-static void sqf_emptied(struct sqf_sched *q, u32 i)
-{
-	if (unlikely(i == SF_ELSEWHERE))
-		return;
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ)
-		sqf_list_del(&q->turns, sqf_turn(sqf_flow(q, i)->finish),
-			     q->s.table.queues, i, SQF_TURNS);
-	sf_queue_release(&q->s.table, &q->s.table.queues[i]);
-}
-
-/* A flow without packets has got one. */
-static __always_inline u32 sqf_begin(struct sqf_sched *q, struct sf_flow *f)
-{
-	u32 i = sf_queue_take(&q->s.table, f);
-
-	if (f->finish < q->round) {
-		f->finish = q->round;
-		f->attained = 0;
-	}
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ)
-		sqf_list_add(&q->turns, sqf_turn(f->finish), q->s.table.queues, i,
-			     SQF_TURNS);
-	return i;
-}
+static const struct sf_order sqf_order = {
+	.rank		= sqf_rank,
+	.newcomers	= sqf_newcomers,
+	.loss		= sqf_loss,
+	.draw		= sqf_draw,
+	.singles	= sqf_singles,
+	.last		= sqf_last,
+};
 
 static __always_inline bool sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
 				       struct sf_place *to)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct sf_skb_cb *cb = sf_cb(skb);
-	struct sf_queue *queue;
-	u32 i = SF_ELSEWHERE;
 
-	cb->arrival = q->s.arrivals++;
-	cb->truesize = skb->truesize;
-	if (likely(to->flow)) {
-		i = to->flow->queue ?: sqf_begin(q, to->flow);
-	} else {
-		cb->rank = sf_table_set(&q->s.table, to->hash);
-		sf_elsewhere_add(&q->s.table, cb->rank);
-	}
-
-	queue = &q->s.table.queues[i];
-	sf_append(sch, queue, skb);
-	sqf_sort(q, i, queue->qlen - 1, queue->backlog - qdisc_pkt_len(skb), true);
-	return true;
+	sf_cb(skb)->rank = q->sent;
+	return sf_groups_insert(sch, skb, to, &sqf_order);
 }
 
-/* Queue @i has lost @skb, its first or its last. */
-static __always_inline void sqf_lost(struct sqf_sched *q, u32 i,
-				     const struct sk_buff *skb)
-{
-	const struct sf_queue *queue = &q->s.table.queues[i];
-
-	if (unlikely(i == SF_ELSEWHERE))
-		sf_elsewhere_del(&q->s.table, sf_cb(skb)->rank);
-	sqf_sort(q, i, queue->qlen + 1, queue->backlog + qdisc_pkt_len(skb), false);
-	if (!queue->qlen)
-		sqf_emptied(q, i);
-}
-
-/* @skb, which has been taken from queue @i, goes on account of its flow's round. */
-static void sqf_served(struct sqf_sched *q, u32 i, const struct sk_buff *skb)
-{
-	struct sf_queue *queues = q->s.table.queues;
-	struct sf_flow *f = sqf_flow(q, i);
-	u32 quantum = q->opt[TCA_SQF_QUANTUM];
-
-	q->round = f->finish;
-	/* When all are served, nobody has had more than others any longer. */
-	if (!q->s.held)
-		q->round += SQF_LISTS;
-	f->attained += qdisc_pkt_len(skb);
-	if (f->attained < quantum)
-		return;
-	sqf_list_del(&q->turns, sqf_turn(f->finish), queues, i, SQF_TURNS);
-	f->finish += min_t(u32, (u32)f->attained / quantum, SQF_LISTS - 1);
-	f->attained = (u32)f->attained % quantum;
-	sqf_list_add(&q->turns, sqf_turn(f->finish), queues, i, SQF_TURNS);
-}
-
-/* Take a packet of a longest queue and count it as dropped; there is one. */
 static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 {
-	struct sqf_sched *q = qdisc_priv(sch);
-	struct sf_queue *queues = q->s.table.queues;
-	u32 i = sqf_draw(q);
-	struct sk_buff *skb;
-
-	q->s.victim = queues[i].flow;
-	sf_count_drop(&q->s);
-	if (q->opt[TCA_SQF_DROP_HEAD])
-		skb = sf_take_first(sch, &queues[i]);
-	else
-		skb = sf_take_last(sch, &queues[i]);
-	sqf_lost(q, i, skb);
-	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
-	return skb;
+	return sf_groups_take_victim(sch, &sqf_order);
 }
 
 static const struct sf_kind sqf_kind = {
 	.insert		= sqf_insert,
 	.take_victim	= sqf_take_victim,
+	.over		= sf_over_buffer,
 };
 
 static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
-	struct sqf_sched *q = qdisc_priv(sch);
 	struct sf_place to;
 
-	sf_find(&q->s, skb, jiffies, &to);
-	return sf_enqueue(skb, sch, &to, to_free, &sqf_kind);
+	return sf_groups_enqueue(skb, sch, &to, true, to_free, &sqf_kind);
 }
 
 static struct sk_buff *sqf_dequeue(struct Qdisc *sch)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb;
-	u32 i;
+	struct sk_buff *skb = sf_groups_dequeue(sch, &sqf_order);
 
-	if (!q->s.held)
-		return NULL;
-	i = sqf_first(q);
-	skb = sf_take_first(sch, &q->s.table.queues[i]);
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ && likely(i != SF_ELSEWHERE))
-		sqf_served(q, i, skb);
-	sqf_lost(q, i, skb);
-	qdisc_bstats_update(sch, skb);
+	if (skb)
+		q->sent += qdisc_pkt_len(skb);
 	return skb;
 }
 
-static void sqf_reset(struct Qdisc *sch)
-{
-	struct sqf_sched *q = qdisc_priv(sch);
-	struct sf_queue *queue;
-	u32 i, packets, bytes;
-
-	while (q->s.held) {
-		i = sqf_first(q);
-		queue = &q->s.table.queues[i];
-		packets = queue->qlen;
-		bytes = queue->backlog;
-		q->s.held -= packets;
-		queue->qlen = 0;
-		queue->backlog = 0;
-		rtnl_kfree_skbs(queue->head, queue->tail);
-		sqf_sort(q, i, packets, bytes, false);
-		sqf_emptied(q, i);
-	}
-	q->s.memory = 0;
-	q->round = 0;
-	sf_table_clear(&q->s.table);
-}
-
 static const struct sf_option sqf_rows[] = {
-	SF_LIMIT(SQF, 1000),
+	SF_LIMIT(SQF, 10000),
 	SF_MEMORY_LIMIT(SQF),
 	SF_FLOWS(SQF),
 	SF_IDLE(SQF),
@@ -401,59 +174,40 @@ static const struct sf_option sqf_rows[] = {
 	{
 		SF_OPTION(SQF, POLICY, TC_SQF_POLICY_SQF),
 		SF_OTHER(0, TC_SQF_POLICY_MAX, "policy must be 0 (sqf), 1 (lqf) or 2 (fq)")
-	}, {
-		SF_OPTION(SQF, QUANTUM, 1514),
-		SF_RANGE("quantum", TC_SQF_QUANTUM_MIN, TC_SQF_QUANTUM_MAX, " bytes")
-	}, {
+	},
+	SF_QUANTUM(SQF),
+	{
 		SF_OPTION(SQF, DROP_HEAD, 0),
 		SF_SWITCH("drop_head")
-	}
+	},
+	SF_FAIR(SQF, 256 << 10),
+	SF_FORGIVE(SQF, 0),
+	SF_FORGIVE_SHARE(SQF, 25),
+	SF_BUFFER(SQF, 500),
+	SF_NEWCOMERS(SQF, 512),
+	SF_KNOWN_SHARE(SQF, 50),
+	SF_LONG_SHARE(SQF, 12),
+	SF_TARGET(SQF),
+	SF_INTERVAL(SQF),
+	SF_CE_THRESHOLD(SQF),
+	SF_ECN(SQF),
 };
 
 static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
+static const struct sf_groups_attributes sqf_attributes = SF_GROUPS_ATTRIBUTES(SQF);
 
 static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
 {
 	sf_options_apply(&sqf_options, q->opt, opt);
-	sf_set_options(&q->s, opt[TCA_SQF_LIMIT], opt[TCA_SQF_MEMORY_LIMIT],
+	sf_set_options(&q->g.s, opt[TCA_SQF_LIMIT], opt[TCA_SQF_MEMORY_LIMIT],
 		       opt[TCA_SQF_IDLE], opt[TCA_SQF_SPLIT_GSO]);
-}
-
-/*
- * The policy has changed: the queues are the same, their order is not. Those of one
- * round of fq are to go by arrival.
- */
-static void sqf_sort_again(struct sqf_sched *q)
-{
-	struct sf_queue *queues = q->s.table.queues;
-	struct sf_heap_node node;
-	u32 i;
-
-	q->shortest.size = 0;
-	q->turns.words = 0;
-	memset(q->turns.used, 0, sizeof(q->turns.used));
-	if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_SQF) {
-		for (i = 0; i < q->longest.size; i++) {
-			node = q->longest.node[i];
-			node.rank = U32_MAX - node.rank;
-			sf_heap_add(&q->shortest, node);
-		}
-	} else if (q->opt[TCA_SQF_POLICY] == TC_SQF_POLICY_FQ) {
-		for (i = SF_FIRST_QUEUE; i < sf_table_queues(q->opt[TCA_SQF_FLOWS]); i++) {
-			if (!queues[i].qlen)
-				continue;
-			node.rank = 0;
-			node.arrival = sf_cb(queues[i].head)->arrival;
-			node.queue = i;
-			sf_heap_add(&q->shortest, node);
-		}
-		while (q->shortest.size) {
-			i = q->shortest.node[0].queue;
-			sf_heap_remove(&q->shortest, i);
-			sqf_list_add(&q->turns, sqf_turn(sqf_flow(q, i)->finish),
-				     queues, i, SQF_TURNS);
-		}
+	sf_groups_set_options(&q->g, &sqf_attributes, opt);
+	q->policy = opt[TCA_SQF_POLICY];
+	if (q->policy == TC_SQF_POLICY_FQ) {
+		q->g.fair = 0;
+		q->g.fair_from = 0;
 	}
+	q->g.drop_head = opt[TCA_SQF_DROP_HEAD];
 }
 
 static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
@@ -462,7 +216,6 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_SQF_MAX + 1];
 	u32 opt[TCA_SQF_MAX + 1];
-	u32 policy = q->opt[TCA_SQF_POLICY];
 	int err;
 
 	err = sf_options_parse(&sqf_options, nla, tb, q->opt, opt, extack);
@@ -471,8 +224,7 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 
 	sch_tree_lock(sch);
 	sqf_apply_options(q, opt);
-	if (opt[TCA_SQF_POLICY] != policy)
-		sqf_sort_again(q);
+	sf_groups_sort_again(&q->g, &sqf_order);
 	sf_trim(sch, &sqf_kind);
 	sch_tree_unlock(sch);
 	return 0;
@@ -484,32 +236,22 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_SQF_MAX + 1];
 	u32 opt[TCA_SQF_MAX + 1];
-	u32 queues;
 	int err;
 
+	sf_groups_begin(sch);
 	err = sf_options_parse(&sqf_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
 	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
-	/* On failure the core calls sqf_destroy(), if not sqf_reset() too */
-	queues = sf_table_queues(opt[TCA_SQF_FLOWS]);
-	return sf_table_init(&q->s.table, opt[TCA_SQF_FLOWS], queues) ?:
-	       sqf_lists_init(&q->lengths) ?:
-	       sqf_lists_init(&q->turns) ?:
-	       sf_heap_init(&q->shortest, queues) ?:
-	       sf_heap_init(&q->longest, queues);
+	return sf_groups_init(&q->g, opt[TCA_SQF_FLOWS]);
 }
 
 static void sqf_destroy(struct Qdisc *sch)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
-	sf_heap_free(&q->longest);
-	sf_heap_free(&q->shortest);
-	sqf_lists_free(&q->turns);
-	sqf_lists_free(&q->lengths);
-	sf_table_free(&q->s.table);
+	sf_groups_free(&q->g);
 }
 
 static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -521,25 +263,32 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct sqf_sched *q = qdisc_priv(sch);
+	struct sf_groups *g = qdisc_priv(sch);
 	struct tc_sqf_xstats st;
 
 	sch_tree_lock(sch);
 	st = (struct tc_sqf_xstats) {
 		.type		= TC_SQF_XSTATS_QDISC,
-		.memory		= q->s.memory,
-		.drop_limit	= q->s.drop_limit,
-		.drop_memory	= q->s.drop_memory,
-		.flows_seen	= q->s.table.assigned,
-		.evictions	= q->s.table.evictions,
-		.overflow	= q->s.overflow,
-		.gso_split	= q->s.gso_split,
-		.flows_queued	= sf_table_queued(&q->s.table) +
-				  !!q->s.table.elsewhere,
-		.records	= q->s.table.used,
-		.memory_peak	= q->s.memory_peak,
+		.memory		= g->s.memory,
+		.drop_limit	= g->s.drop_limit,
+		.drop_memory	= g->s.drop_memory,
+		.flows_seen	= g->s.table.assigned,
+		.evictions	= g->s.table.evictions,
+		.overflow	= g->s.overflow,
+		.gso_split	= g->s.gso_split,
+		.flows_queued	= sf_table_queued(&g->s.table) +
+				  !!g->s.table.elsewhere,
+		.records	= g->s.table.used,
+		.memory_peak	= g->s.memory_peak,
+		.longest	= g->s.held ? sf_groups_victim(g, &sqf_order)->backlog : 0,
+		.drop_buffer	= g->s.drop_buffer,
+		.drop_new	= g->drop_new,
+		.drop_codel	= g->codel_stats.drop_count,
+		.marked		= sf_groups_marked(g),
+		.flows_new	= g->queues[SF_NEW_FLOWS],
+		.flows_long	= g->queues[SF_LONG_FLOWS],
+		.room		= sf_link_room(&g->s.link),
 	};
-	st.longest = q->s.table.queues[sqf_draw(q)].backlog;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
@@ -569,7 +318,7 @@ static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {
 	.dequeue	=	sqf_dequeue,
 	.peek		=	qdisc_peek_dequeued,
 	.init		=	sqf_init,
-	.reset		=	sqf_reset,
+	.reset		=	sf_groups_reset,
 	.destroy	=	sqf_destroy,
 	.change		=	sqf_change,
 	.dump		=	sqf_dump,

@@ -215,9 +215,8 @@ def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     outcomes = stage(first, len(first))
     stopped = len(others) < len(kernels) and any(outcome.failures for outcome in outcomes)
     if not stopped:
-        # They sleep for a quarter of the time, but one more, each of two processors, slows them:
-        # who spins for a lock waits for one that has none
-        outcomes += stage(second, len(os.sched_getaffinity(0)))
+        # They sleep for a quarter of the time
+        outcomes += stage(second, len(os.sched_getaffinity(0)) + 1)
     print("\nthe slowest:")
     tests_run = [(test, outcome.where) for outcome in outcomes for test in outcome.told.tests]
     tests_run.sort(key=lambda run: -run[0].seconds)

@@ -66,20 +66,13 @@ struct sf_bands {
 	u32		draw;		/* the last random number */
 };
 
-/* Rows of the options of kinds that have such bands */
+/* The row of the option of kinds that have such bands; SF_QUANTUM() is another */
 #define SF_QUEUES(KIND, number)						\
 	{								\
 		SF_OPTION(KIND, QUEUES, number),			\
 		SF_POWER("queues", TC_ ## KIND ## _QUEUES_MIN,		\
 			 TC_ ## KIND ## _QUEUES_MAX),			\
 		SF_FIXED("queues")					\
-	}
-
-#define SF_QUANTUM(KIND)						\
-	{								\
-		SF_OPTION(KIND, QUANTUM, 1514),				\
-		SF_RANGE("quantum", TC_ ## KIND ## _QUANTUM_MIN,	\
-			 TC_ ## KIND ## _QUANTUM_MAX, " bytes")		\
 	}
 
 /* All queues are empty: let none owe anything. */

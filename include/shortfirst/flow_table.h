@@ -57,11 +57,12 @@ struct sf_flow {
 		struct {
 			u64	attained;	/* bytes served or waiting */
 			union {
-				u64	finish;
-				struct {
+				u64	rest;
+				struct {	/* groups.h */
 					s32	deficit;
 					bool	known;
 					bool	priority;
+					u8	age;	/* measurements */
 				};
 			};
 		};
@@ -71,8 +72,8 @@ struct sf_flow {
 			union {
 				bool	fast;
 				struct {
-					bool counted:1;	/* has no numbers */
-					bool strayed:1;
+					u8 counted:1;	/* has no numbers */
+					u8 strayed:1;
 				};
 			};
 			u16	wraps;		/* of last */
@@ -110,9 +111,8 @@ struct sf_queue {
 			struct rb_node	node;
 			u64		rank;
 		};
-		struct sf_link	link[2];
 		struct {
-			struct sf_link	listed;	/* link[0] */
+			struct sf_link	listed;
 			struct codel_vars codel;
 		};
 		struct {			/* band_queues.h */
@@ -125,7 +125,6 @@ struct sf_queue {
 	u32	flow;		/* whose it is, or SF_NO_FLOW */
 	u8	group;		/* 0 if nobody's */
 	bool	heaped;		/* the same */
-	bool	heavy;
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);
@@ -192,8 +191,8 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
-	t->queues[SF_LONG].link[0].next = SF_LONG;
-	t->queues[SF_LONG].link[0].prev = SF_LONG;
+	t->queues[SF_LONG].listed.next = SF_LONG;
+	t->queues[SF_LONG].listed.prev = SF_LONG;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -280,20 +279,20 @@ static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 static inline void sf_list_add_tail(struct sf_table *t, u32 list, u32 i)
 {
 	struct sf_queue *queue = t->queues;
-	u32 last = queue[list].link[0].prev;
+	u32 last = queue[list].listed.prev;
 
-	queue[i].link[0].next = list;
-	queue[i].link[0].prev = last;
-	queue[last].link[0].next = i;
-	queue[list].link[0].prev = i;
+	queue[i].listed.next = list;
+	queue[i].listed.prev = last;
+	queue[last].listed.next = i;
+	queue[list].listed.prev = i;
 }
 
 static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
 {
-	struct sf_link at = queue->link[0];
+	struct sf_link at = queue->listed;
 
-	t->queues[at.next].link[0].prev = at.prev;
-	t->queues[at.prev].link[0].next = at.next;
+	t->queues[at.next].listed.prev = at.prev;
+	t->queues[at.prev].listed.next = at.next;
 }
 
 /* The way of @set that is to become a newcomer's, or SF_WAYS if there is none */
@@ -353,7 +352,7 @@ static __always_inline struct sf_flow *sf_table_find(const struct sf_table *t,
 static __always_inline void sf_flow_forget(struct sf_flow *f)
 {
 	f->attained = 0;
-	f->finish = 0;
+	f->rest = 0;
 }
 
 /* sf_table_assign - make record @way of its set a flow's that has none; now jiffies */

@@ -96,6 +96,88 @@ struct sf_option {
 		SF_SWITCH("split_gso")					\
 	}
 
+/* The rows of those that several have */
+#define SF_FAIR(KIND, bytes)						\
+	{								\
+		SF_OPTION(KIND, FAIR, bytes),				\
+		SF_ZERO_OR("fair", TC_ ## KIND ## _FAIR_MIN,		\
+			   TC_ ## KIND ## _FAIR_MAX, " bytes")		\
+	}
+
+#define SF_FORGIVE(KIND, rate)						\
+	{								\
+		SF_OPTION(KIND, FORGIVE, rate),				\
+		SF_RANGE("forgive", 0, TC_ ## KIND ## _FORGIVE_MAX,	\
+			 " bytes per second")				\
+	}
+
+#define SF_FORGIVE_SHARE(KIND, percent)					\
+	{								\
+		SF_OPTION(KIND, FORGIVE_SHARE, percent),		\
+		SF_RANGE("forgive_share", 0,				\
+			 TC_ ## KIND ## _FORGIVE_SHARE_MAX, " percent")	\
+	}
+
+#define SF_BUFFER(KIND, ms)						\
+	{								\
+		SF_OPTION(KIND, BUFFER, ms),				\
+		SF_ZERO_OR("buffer", TC_ ## KIND ## _BUFFER_MIN,	\
+			   TC_ ## KIND ## _BUFFER_MAX, " ms")		\
+	}
+
+#define SF_NEWCOMERS(KIND, flows)					\
+	{								\
+		SF_OPTION(KIND, NEWCOMERS, flows),			\
+		SF_RANGE("newcomers", 0, TC_ ## KIND ## _NEWCOMERS_MAX, "") \
+	}
+
+#define SF_KNOWN_SHARE(KIND, percent)					\
+	{								\
+		SF_OPTION(KIND, KNOWN_SHARE, percent),			\
+		SF_RANGE("known_share", 0, TC_ ## KIND ## _SHARE_MAX,	\
+			 " percent")					\
+	}
+
+#define SF_LONG_SHARE(KIND, percent)					\
+	{								\
+		SF_OPTION(KIND, LONG_SHARE, percent),			\
+		SF_RANGE("long_share", 0, TC_ ## KIND ## _SHARE_MAX,	\
+			 " percent")					\
+	}
+
+#define SF_QUANTUM(KIND)						\
+	{								\
+		SF_OPTION(KIND, QUANTUM, 1514),				\
+		SF_RANGE("quantum", TC_ ## KIND ## _QUANTUM_MIN,	\
+			 TC_ ## KIND ## _QUANTUM_MAX, " bytes")		\
+	}
+
+#define SF_TARGET(KIND)							\
+	{								\
+		SF_OPTION(KIND, TARGET, 5000),				\
+		SF_RANGE("target", 0, TC_ ## KIND ## _TARGET_MAX, " us") \
+	}
+
+#define SF_INTERVAL(KIND)						\
+	{								\
+		SF_OPTION(KIND, INTERVAL, 100000),			\
+		SF_RANGE("interval", TC_ ## KIND ## _INTERVAL_MIN,	\
+			 TC_ ## KIND ## _INTERVAL_MAX, " us")		\
+	}
+
+#define SF_CE_THRESHOLD(KIND)						\
+	{								\
+		SF_OPTION(KIND, CE_THRESHOLD, 0),			\
+		SF_RANGE("ce_threshold", 0,				\
+			 TC_ ## KIND ## _CE_THRESHOLD_MAX, " us")	\
+	}
+
+#define SF_ECN(KIND)							\
+	{								\
+		SF_OPTION(KIND, ECN, 1),				\
+		SF_SWITCH("ecn")					\
+	}
+
 /* Of those with flow_recent.h */
 #define SF_LINGER(KIND)							\
 	{								\

@@ -10,14 +10,12 @@ paper is in groups.py.
 """
 
 import bisect
-from dataclasses import dataclass
 from typing import Any
 
-from selftests.lib.model import BaseModel, BasePacket
+from selftests.lib.groups import ABOUT, SILENCE, Packet, about_silent
+from selftests.lib.model import BaseModel
 
 OVERFLOW = 2**64 - 1  # the rank of packets whose flow found no record
-SILENCE = 1.0  # seconds: a SYN begins a new flow if nothing of the old one was seen for so long
-ABOUT = 0.03  # seconds: times that differ by less may be the same for the kernel, or the other way
 
 
 def log2(x: int) -> int:
@@ -41,16 +39,6 @@ def log_rank(attained: int, k: int) -> int:
     low, high = (int(2 ** (31 + j / 16)) for j in (i, i + 1))
     mantissa = (low + ((high - low) * rest >> 16)) * 1500
     return 0 if exp < -12 else mantissa << exp >> 31 if exp > 0 else mantissa >> (31 - exp)
-
-
-@dataclass(frozen=True)
-class Packet(BasePacket):
-    begins: bool = False  # a SYN: a new flow, if the old one is silent
-    priority: bool = False  # in the class X:2
-
-
-def about_silent(seconds: float) -> bool:
-    return abs(seconds - SILENCE) < ABOUT
 
 
 class Model(BaseModel):

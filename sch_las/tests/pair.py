@@ -5,24 +5,16 @@ import time
 from typing import Any
 
 from selftests.lib.gate import Flow, Gate
+from selftests.lib.groups import Packet, typed
 from selftests.lib.options import of
 from selftests.lib.pair import BasePair, Sent
 
-from .groups import NEVER, Groups
-from .model import Model, Packet
-
-# How the model's options are called, and what is not the same there
-NAMES = {"visible": "rank", "known": "known_share", "long": "long_share"}
-UNBOUNDED = {"fair": (NEVER, 0), "newcomers": (1 << 32, 0)}
+from .groups import Groups
+from .model import Model
 
 
 def words(**options: int | None) -> str:
-    """What is typed for options of the model; those that are None are left as they are."""
-    given = {name: value for name, value in options.items() if value is not None}
-    for name, (none, zero) in UNBOUNDED.items():
-        if given.get(name) == none:
-            given[name] = zero
-    return of("las").text({NAMES.get(name, name): value for name, value in given.items()})
+    return typed(of("las"), options)
 
 
 class Pair(BasePair):

@@ -9,8 +9,8 @@ import pytest
 
 from selftests.lib.command import refused, run
 from selftests.lib.gate import Flow, Gate, classes, flow
+from selftests.lib.groups import LONG, SHORT
 
-from .groups import LONG, SHORT
 from .pair import Pair
 from .test_random import HUGE_IDLE
 

@@ -7,22 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from selftests.lib.gate import Flow, Gate, flow
+from selftests.lib.gate import Flow, Gate, attain, flow
+from selftests.lib.groups import NEVER
 
-from .groups import NEVER
 from .pair import Pair
 from .test_random import HUGE_IDLE, play
 
 A, B, C = flow(0), flow(2), flow(4)
 FAIR = 16384
-
-
-def attain(d0: Gate, each: Flow, length: int) -> None:
-    """Let a flow be served this much."""
-    while length > 0:
-        d0.send(each.frame(min(1500, max(60, length)), 0))
-        length -= 1500
-    d0.release()
 
 
 def test_long_flows_share(gate: Callable[..., Gate]) -> None:
@@ -254,6 +246,29 @@ def test_forgives_a_share_of_the_link(gate: Callable[..., Gate], percent: int) -
     d0.send(C.frame(100, 2))
     d0.send(A.frame(100, 3))  # rank 3000, or 0
     assert d0.order() == ([1, 3, 2] if percent else [1, 2, 3])
+
+
+@pytest.mark.parametrize(("others", "order"), [(0, [1, 3, 2]), (20, [1, 2, 3])])
+def test_what_is_forgiven_is_divided(
+    gate: Callable[..., Gate], others: int, order: list[int]
+) -> None:
+    """Among the flows that were there before, whatever they have attained"""
+    d0 = gate(f"forgive_share 100% {HUGE_IDLE}")
+    many = [flow(100 + 2 * number) for number in range(others)]
+    for each in (A, *many):
+        d0.send(each.frame(3000 if each is A else 60, 0))
+    d0.release()
+    for _ in range(10):  # so often, that they are of an age
+        for each in many:
+            d0.send(each.frame(60, 0))
+        d0.send(B.frame(9000, 0))
+        d0.send(B.frame(9000, 0))
+        time.sleep(0.2)
+        d0.release()
+    d0.send(C.frame(100, 1))
+    d0.send(C.frame(100, 2))
+    d0.send(A.frame(100, 3))  # rank 3000 less 9000 divided by them, or 0
+    assert d0.order() == order
 
 
 def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:

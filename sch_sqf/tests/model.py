@@ -1,145 +1,91 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The reference model of sqf: a list of packets for each flow, nothing clever.
+"""The reference model of sqf: what it does with the groups of selftests/lib/groups.py.
 
-When a limit is exceeded after the newcomer is in, the flow with most bytes loses a packet; which of
-several is up to the kernel. Served is the flow with least bytes (sqf), with most (lqf), or by
-rounds of a quantum (fq); of equals the one that has been so for longest. There is no `idle` here,
-since it depends on the time.
+A short flow's rank is what it has waiting, and, unless there are no shares, as published, what was
+sent until its first packet came. Without shares the longest queue loses a packet; which of several
+is up to the kernel. There is no `idle` here, since it depends on
+the time.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from selftests.lib.model import BaseModel, BasePacket
+from selftests.lib.groups import LONG, Groups, Packet, Queue
+from selftests.lib.groups import Options as BaseOptions
+from selftests.lib.model import BasePacket
 
-
-@dataclass(frozen=True)
-class Packet(BasePacket):
-    arrival: int
+POLICIES = ("sqf", "lqf", "fq")
+PATIENCE = 128  # bytes that the link sends for each that waits
 
 
 @dataclass
-class Queue:
-    packets: list[Packet] = field(default_factory=list)
-    round: int = 0  # of the first packet
-    used: int = 0  # bytes sent in that round
-    since: int = 0  # when it got its length
-    joined: int = 0  # when it came into that round, or got its first packet
-
-    @property
-    def backlog(self) -> int:
-        return sum(packet.length for packet in self.packets)
+class Options(BaseOptions):
+    policy: str = "sqf"
+    drop: str = "tail"
 
 
-class Model(BaseModel):
-    def __init__(
-        self,
-        limit: int,
-        memory_limit: int = 32 << 20,
-        policy: str = "sqf",
-        quantum: int = 1514,
-        drop: str = "tail",
-    ) -> None:
-        super().__init__(limit, memory_limit)
-        self.policy, self.quantum, self.drop = policy, quantum, drop
-        self.queues: dict[Any, Queue] = {}
-        self.round = 0  # of the packet served last
-        self.arrivals = 0
-        self.changes = 0  # of queues
+class Model(Groups):
+    options = Options
+    opt: Options
 
-    @property
-    def busy(self) -> list[Queue]:
-        return [queue for queue in self.queues.values() if queue.packets]
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.sent = 0  # bytes
+        self.sent_before: dict[int, int] = {}  # what had been when a packet came, by its identity
 
-    @property
-    def waiting(self) -> list[Packet]:
-        return [packet for queue in self.busy for packet in queue.packets]
+    def enqueue(self, *packets: Packet) -> bool:
+        self.sent_before |= {packet.ident: self.sent for packet in packets}
+        return super().enqueue(*packets)
 
-    @property
-    def flows_queued(self) -> int:
-        return len(self.busy)
+    def _serve(self) -> BasePacket:
+        packet = super()._serve()
+        self.sent += packet.length
+        return packet
+
+    def _shares(self) -> bool:
+        return bool(self.opt.known or self.opt.long)
+
+    def _rank(self, queue: Queue) -> int:
+        if self.opt.policy == "lqf":
+            return -queue.backlog
+        if not self._shares():
+            return queue.backlog
+        return self.sent_before[queue.packets[0][1].ident] + PATIENCE * queue.backlog
+
+    def _loss(self, queue: Queue) -> tuple[int, int]:
+        return -queue.backlog, 0
+
+    def _apart(self) -> bool:
+        return self.opt.known > 0
+
+    def _singles(self) -> bool:
+        return not self._shares() or self.opt.policy == "lqf"
+
+    def _fair(self) -> int:
+        return 0 if self.opt.policy == "fq" else self.opt.fair
+
+    def _victim(self) -> Queue:
+        self.drop_head = self.opt.drop == "head"
+        losers = self._losers()
+        found = super()._victim()
+        for other in losers:
+            equal = (other.group == LONG) == (found.group == LONG)
+            assert other is found or not equal or other.backlog != found.backlog, (
+                "a tie: which one goes is up to the kernel"
+            )
+        return found
 
     @property
     def longest(self) -> int:
-        return max((queue.backlog for queue in self.busy), default=0)
-
-    def _changed(self, queue: Queue) -> None:
-        self.changes += 1
-        queue.since = self.changes
-
-    def _joins(self, queue: Queue) -> None:
-        self.changes += 1
-        queue.joined = self.changes
-
-    def _drop(self) -> Packet:
-        self._count_drop()
-        longest = [queue for queue in self.busy if queue.backlog == self.longest]
-        assert len(longest) == 1, "a tie: which one goes is up to the kernel"
-        self._changed(longest[0])
-        return longest[0].packets.pop(0 if self.drop == "head" else -1)
+        """What waits in the queue that is to lose a packet"""
+        return super()._victim().backlog if self._busy() else 0
 
     def ties(self, flow: Any, length: int) -> bool:
-        """Would it be up to the kernel which of two queues loses a packet?"""
-        lengths = {name: queue.backlog for name, queue in self.queues.items()}
-        lengths[flow] = lengths.get(flow, 0) + length
-        found = sorted(lengths.values(), reverse=True)
-        return found[:1] == found[1:2]
-
-    def enqueue(self, flow: Any, *packets: tuple[int, int, int]) -> bool:
-        """(ident, length, truesize) of one packet or of its segments; False if none is left."""
-        before, own_lost = self.qlen, False
-        queue = self.queues.setdefault(flow, Queue())
-        sent, dropped = [], []
-        for ident, length, truesize in packets:
-            packet = Packet(ident, flow, length, truesize, self.arrivals)
-            sent.append(packet)
-            if truesize > self.memory_limit:
-                self.drop_memory += 1
-                dropped.append(packet)
-                continue
-            self.arrivals += 1
-            if not queue.packets:
-                if queue.round < self.round:
-                    queue.round, queue.used = self.round, 0
-                self._joins(queue)
-            queue.packets.append(packet)
-            self._changed(queue)
-            while self._over():
-                dropped.append(self._drop())
-                own_lost |= dropped[-1].flow == flow and dropped[-1] not in sent
-        left = len(set(sent) - set(dropped))
-        self.told += left > 0 and (own_lost or before > 0 and left == self.qlen)
-        return left > 0
-
-    def _next(self) -> Queue:
-        def key(queue: Queue) -> tuple[int, int]:
-            return {
-                "sqf": (queue.backlog, queue.since),
-                "lqf": (-queue.backlog, queue.since),
-                "fq": (queue.round, queue.joined),
-            }[self.policy]
-
-        return min(self.busy, key=key)
-
-    def _serve(self) -> Packet:
-        queue = self._next()
-        packet = queue.packets.pop(0)
-        self._changed(queue)
-        if self.policy == "fq":
-            self.round = queue.round
-            rounds, queue.used = divmod(queue.used + packet.length, self.quantum)
-            if rounds:
-                queue.round += rounds
-                self._joins(queue)
-            if not self.busy:
-                self.round += 4096  # more than any flow is ahead: all are equal again
-        return packet
-
-    def change(self, **options: Any) -> None:
-        if options.get("policy") == "fq" != self.policy:
-            for queue in sorted(self.busy, key=lambda queue: queue.packets[0].arrival):
-                self._joins(queue)
-        for name, value in options.items():
-            setattr(self, name, value)
-        while self._over():
-            self._drop()
+        """Might it be up to the kernel which of two queues loses a packet?"""
+        lengths = {name: (q.group == LONG, q.backlog) for name, q in self.queues.items()}
+        own = self.queues.get(flow, Queue())
+        lengths[flow] = (own.group == LONG, own.backlog + length)
+        found = sorted(length for _, length in lengths.values())
+        if self._singles():
+            return found[-2:-1] == found[-1:]
+        return len(set(found)) < len([length for length in found if length])

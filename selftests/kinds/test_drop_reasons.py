@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """What those hear who watch drops by the kernel's trace event, where it has one."""
 
+import time
 from collections.abc import Callable
 
 import pytest
 
 from selftests.lib.drop_reasons import heard
-from selftests.lib.gate import Gate, flow
+from selftests.lib.gate import Gate, attain, flow
 
 pytestmark = pytest.mark.drop_reasons
 
@@ -29,3 +30,17 @@ def test_memory_limit(gate: Callable[..., Gate]) -> None:
     with heard() as reasons:
         d0.send(A.frame(9000, 0))
     assert reasons == ["OVERLIMIT"]
+
+
+@pytest.mark.has("target")
+def test_codel(gate: Callable[..., Gate]) -> None:
+    d0 = gate("fair 16384b target 1ms interval 10ms noecn idle 86400s known_share 1")
+    attain(d0, A, 20000)
+    for ident in range(40):
+        d0.send(A.frame(1000, ident))
+    with heard() as reasons:
+        for _ in range(30):
+            time.sleep(0.005)
+            d0.release(1)
+    assert reasons == ["CONGESTED"] * d0.show()["drop_codel"]
+    assert reasons

@@ -8,13 +8,10 @@ import pytest
 
 HERE = Path(__file__).parent
 
-SCRIPTS = [
-    pytest.param("tcp", marks=pytest.mark.each_kernel),
-    pytest.param("churn", marks=pytest.mark.debug_kernel),
-]
+pytestmark = pytest.mark.each_kernel
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", ["tcp", pytest.param("churn", marks=pytest.mark.debug_kernel)])
 def test_script(script: str, kind: str) -> None:
     done = subprocess.run(
         [HERE / f"{script}.sh", kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -309,3 +309,11 @@ def classes(d0: Gate) -> dict[int, dict[str, int]]:
         elif word == "rank" and found:
             current["rank"] = int(words[i + 1].removesuffix("b"))
     return found
+
+
+def attain(d0: Gate, each: Flow, length: int) -> None:
+    """Let a flow be served this much."""
+    while length > 0:
+        d0.send(each.frame(min(1500, max(60, length)), 0))
+        length -= 1500
+    d0.release()

@@ -310,6 +310,54 @@ def linger(number: int) -> Option:
     return Option(number, "linger", MS, 1000, 0, 60000, (20, 0))
 
 
+# Those of the kinds with groups of flows (groups.h)
+
+
+def fair(number: int, default: int) -> Option:
+    good = (64 << 10, 20000)
+    return Option(number, "fair", BYTES, default, 16384, I32_MAX, good, zero=True)
+
+
+def forgive(number: int) -> Option:
+    return Option(number, "forgive", RATE, 0, 0, I32_MAX, (8000, 1, 125000))
+
+
+def forgive_share(number: int, default: int) -> Option:
+    return Option(number, "forgive_share", PERCENT, default, 0, 100, (40, 7))
+
+
+def newcomers(number: int, default: int) -> Option:
+    return Option(number, "newcomers", NUMBER, default, 0, 65535, (16, 1000))
+
+
+def known_share(number: int) -> Option:
+    return Option(number, "known_share", PERCENT, 50, 0, 99, (10, 30))
+
+
+def long_share(number: int) -> Option:
+    return Option(number, "long_share", PERCENT, 12, 0, 99, (10,))
+
+
+def target(number: int) -> Option:
+    return Option(number, "target", US, 5000, 0, 2000000, (1000, 20001))
+
+
+def interval(number: int) -> Option:
+    return Option(number, "interval", US, 100000, 1000, 2000000, (20000,))
+
+
+def ce_threshold(number: int) -> Option:
+    return Option(number, "ce_threshold", US, 0, 0, 2000000, (1000, 1))
+
+
+def ecn(number: int) -> Option:
+    return switch(number, "ecn", 1, off="noecn")
+
+
+GROUPS_STATISTICS = (
+    *("drop_buffer", "drop_new", "drop_codel", "marked", "flows_seen", "flows_new"),
+    *("flows_long", "room"),
+)
 QUEUE_STATISTICS = (
     *("drop_limit", "drop_memory", "gso_split", "flows_queued", "records", "evictions"),
     *("overflow", "memory", "memory_peak"),
@@ -336,6 +384,7 @@ class Table:
     rules: tuple[Rule, ...] = ()
     words: dict[str, Values] = field(default_factory=dict)  # for values of several options
     published: Values = field(default_factory=dict)  # what makes it that, without our additions
+    grouped: Values = field(default_factory=dict)  # what makes it that, but for groups of flows
     records: Values = field(default_factory=dict)  # what gives each flow of TCP that waits a record
     by_class: Values = field(default_factory=dict)  # what leaves the choice of a band to filters
     classes: bool = True  # are there X:1 and X:2 for filters

@@ -1,0 +1,914 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A scheduler of flows under which nobody starves, whatever the others send. How a kind
+ * ranks its short flows is its own.
+ *
+ * Flows with packets are in three groups:
+ *
+ *	new	flow A: [ ]  flow B: [ ][ ]  flow C: [ ]	by arrival: a list
+ *
+ *	short	flow D: [ ][ ]		  rank 3750		by rank: an rbtree
+ *		flow E: [ ][ ]...[ ]	  rank 97500
+ *
+ *	long	flow F: [ ][ ]...[ ]				in turn: a list
+ *		all that have no record: [ ]...[ ]
+ *
+ *	losers	F, E, D, B					who is to lose a packet: a heap
+ *
+ * - A newcomer has had nothing served yet. Newcomers go first, but while there are any, the
+ *   short flows are owed `known_share` of the bytes (bands.h), and there are no more than
+ *   `newcomers` of them: what is one too many is dropped and not remembered. Ever new
+ *   tuples are the cheapest of attacks: they hurt newcomers only.
+ * - A short flow is one of a low rank or of a high one: the lowest goes first. Of equal
+ *   ranks it is the one whose first packet has waited for longest.
+ * - A long flow has attained more than `fair`, or than may wait. Long flows are served in
+ *   turn, `quantum` bytes each, after all others, but they are owed `long_share` of the
+ *   bytes. Until that comes to SF_DEBT it costs the short flows nothing: what long flows
+ *   have had beyond it counts, as does a time in which none of them waited. Then they are
+ *   late, and owed as much as fair queueing would give them, until nobody else waits.
+ *   While there are no long flows, the last of the short ones has that part, once it has
+ *   waited for SF_OVERDUE. A long flow's own queue is held short by CoDel (codel.h). Short
+ *   flows are left alone: a drop would cost them a timeout.
+ *
+ * What a flow has attained leaks, but never what waits: `forgive_share` of the link's rate,
+ * divided among the flows that are active and of some age, or `forgive` if that is more.
+ * So who takes less than others that last, such as a call, stays a short flow however long
+ * he does, and what has been a bulk transfer is one again soon after. Those of SF_AGE are
+ * together forgiven no more than this share. Any younger one is forgiven as much as one of
+ * them, so what all flows are forgiven has no bound.
+ *
+ * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
+ * flows have more than their share waiting, else as sf_groups_victim() says. The records of
+ * the flows, with packets or without, and the queues of those with packets are in a table of
+ * fixed size (flow_table.h). What finds no room in it waits in one queue, that of a long
+ * flow.
+ *
+ * The limits are what 10 Gbit/s need. On slower links `buffer` bounds what waits to
+ * what the link sends in that time (link_rate.h).
+ *
+ * All of this is under the root qdisc's lock; sched.h says what a dump reads without. No
+ * packet may bypass the queue (TCQ_F_CAN_BYPASS): it would not be attained. struct
+ * sf_groups is the first member of a kind's private data.
+ */
+#ifndef _SF_GROUPS_H
+#define _SF_GROUPS_H
+
+#include <linux/bits.h>
+#include <linux/if_ether.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/rbtree.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <net/codel.h>
+#include <net/codel_impl.h>
+#include "bands.h"
+#include "compat.h"
+#include "flow_heap.h"
+#include "link_rate.h"
+#include "sched.h"
+
+#define SF_ROOM_MIN		(64 << 10)	/* bytes */
+
+/*
+ * A long flow attains no more than this beyond fair, so that it comes back soon,
+ * and no less, so that one faster than forgive does not change sides each time
+ * its queue is empty.
+ */
+#define SF_FAIR_MARGIN		(64 << 10)	/* bytes */
+
+/* As fair: no flow is long. */
+#define SF_NEVER		BIT_ULL(62)
+
+#define SF_LEAK_SHIFT		16
+
+/*
+ * A flow seen in so many measurements of the link is one of those between which forgiving is
+ * divided.
+ */
+#define SF_AGE			8
+
+/* For so long short flows may keep long ones waiting before these are late. */
+#define SF_DEBT			(2 * HZ)
+
+/*
+ * While no long flow has packets, each time a full packet is owed, in hundredths of bytes,
+ * it is a short flow's that has waited for so long.
+ */
+#define SF_OWED			(100 * ETH_FRAME_LEN)
+#define SF_OVERDUE		MS2TIME(1000)
+
+/* A SYN begins a new flow if nothing of the old one was seen for so long. */
+#define SF_SILENCE		HZ
+
+/* Of so many equal queues, if there are more, one is drawn to lose a packet. */
+#define SF_DRAW			16
+
+/* What a long flow has sent beyond its turn counts up to so many quanta. */
+#define SF_TURNS		64
+
+/* Which of the orders a queue is in */
+enum {
+	SF_NOBODYS,
+	SF_NEW_FLOWS,		/* nothing of the flow was served yet: by arrival */
+	SF_SHORT_FLOWS,		/* by rank */
+	SF_LONG_FLOWS,		/* in turn */
+	SF_GROUPS,
+};
+
+struct sf_groups {
+	struct sf_sched	s;
+	struct rb_root_cached ranked;	/* the queues of known short flows */
+	struct sf_heap	losers;		/* of the queues that have had two packets: who
+					 * is to lose one
+					 */
+	struct sf_flow	overflow;	/* whose queue SF_ELSEWHERE is */
+	struct sf_guarantee known;	/* of those whose first packet has left */
+	u32		long_share;	/* percent of the bytes that are the long ones' */
+	s64		credit;		/* what they have not had of it, in hundredths */
+	s64		debt_max;	/* or may do without */
+	u32		overdue;	/* the same, while there were none */
+	u32		waiting[SF_GROUPS];	/* bytes, wrapping as backlog does */
+	struct codel_params codel;
+	struct codel_stats codel_stats;
+	u64		fair;		/* what a long flow has attained, */
+	u64		fair_from;	/* or as much as may wait if that is less */
+	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each flow */
+	u64		leak_min;
+	u64		drop_new;
+	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
+	u32		active;		/* flows of SF_AGE that have been seen since epoch */
+	u32		epoch;		/* jiffies, when the link was measured last */
+	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
+	u32		newcomers_max;
+	u32		quantum;
+	bool		late;		/* the long flows are owed a fair share */
+	bool		aqm;		/* they are held short by CoDel */
+	bool		not_waiting;	/* who waits is not forgiven anything */
+	bool		drop_head;	/* who loses a packet loses the first */
+};
+
+/*
+ * How a kind orders flows; constant, so that nothing is called by pointer. What a queue's
+ * ranks depend on changes only when packets come to it or leave it, or with options.
+ */
+struct sf_order {
+	/* The rank of a short flow */
+	u64 (*rank)(const struct sf_groups *g, const struct sf_flow *f,
+		    const struct sf_queue *queue);
+	/* Is a flow of which nothing was served yet one of the newcomers? Else it is known. */
+	bool (*newcomers)(const struct sf_groups *g);
+	/*
+	 * Of the queues that are not long flows', the one of which this is least, and more
+	 * than U32_MAX, is the first to lose a packet. It does not become less while packets
+	 * leave.
+	 */
+	u64 (*loss)(const struct sf_groups *g, const struct sf_queue *queue);
+	/* Which of @count that are equal in that, long flows' or not; 0: the newest */
+	u32 (*draw)(struct sf_groups *g, u32 count);
+	/* Can a queue lose the only packet it has had while others have more? */
+	bool (*singles)(const struct sf_groups *g);
+	/*
+	 * Who loses a packet, if no long flow does: by shares if NULL is returned. The first
+	 * of the losers, the last by rank and the newest are given, or NULL.
+	 */
+	struct sf_queue *(*last)(const struct sf_groups *g, struct sf_queue *loser,
+				 struct sf_queue *ranked, struct sf_queue *newest);
+};
+
+static inline u32 sf_groups_number(const struct sf_groups *g, const struct sf_queue *queue)
+{
+	return queue - g->s.table.queues;
+}
+
+static inline struct sf_flow *sf_groups_flow(struct sf_groups *g,
+					     const struct sf_queue *queue)
+{
+	return sf_is_elsewhere(queue) ? &g->overflow : &g->s.table.flows[queue->flow];
+}
+
+/* The set that had no record for a packet that waits elsewhere */
+static inline u32 sf_groups_overflow_set(const struct sk_buff *skb)
+{
+	return sf_cb(skb)->rank;
+}
+
+static inline struct sf_queue *sf_groups_queue_of(const struct rb_node *node)
+{
+	return rb_entry(node, struct sf_queue, node);
+}
+
+static inline bool sf_groups_less(struct rb_node *a, const struct rb_node *b)
+{
+	const struct sf_queue *x = sf_groups_queue_of(a), *y = sf_groups_queue_of(b);
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank;
+	return sf_earlier(x->head, y->head);
+}
+
+/* The first of a list, or what has no packets if it is empty */
+static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g, u32 list)
+{
+	return &g->s.table.queues[g->s.table.queues[list].listed.next];
+}
+
+/* The last of a list, NULL if it is empty */
+static inline struct sf_queue *sf_groups_end_of(const struct sf_groups *g, u32 list)
+{
+	u32 last = g->s.table.queues[list].listed.prev;
+
+	return last == list ? NULL : &g->s.table.queues[last];
+}
+
+static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 group,
+			    const struct sf_order *order)
+{
+	struct sf_flow *f = sf_groups_flow(g, queue);
+
+	queue->group = group;
+	g->queues[group]++;
+	g->waiting[group] += queue->backlog;
+	switch (group) {
+	case SF_NEW_FLOWS:
+		sf_list_add_tail(&g->s.table, SF_LIST, sf_groups_number(g, queue));
+		break;
+	case SF_SHORT_FLOWS:
+		queue->rank = order->rank(g, f, queue);
+		rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
+		break;
+	case SF_LONG_FLOWS:
+		codel_vars_init(&queue->codel);
+		/* What it has sent beyond its turn is not forgotten. */
+		f->deficit = min(f->deficit, 0) + (s32)g->quantum;
+		sf_list_add_tail(&g->s.table, SF_LONG, sf_groups_number(g, queue));
+		break;
+	}
+}
+
+static void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
+{
+	g->queues[queue->group]--;
+	g->waiting[queue->group] -= queue->backlog;
+	switch (queue->group) {
+	case SF_NEW_FLOWS:
+	case SF_LONG_FLOWS:
+		sf_list_del(&g->s.table, queue);
+		break;
+	case SF_SHORT_FLOWS:
+		rb_erase_cached(&queue->node, &g->ranked);
+		break;
+	}
+	queue->group = SF_NOBODYS;
+}
+
+/* Which order a queue with packets belongs to */
+static __always_inline u8 sf_groups_group(const struct sf_groups *g,
+					  const struct sf_queue *queue,
+					  const struct sf_flow *f,
+					  const struct sf_order *order)
+{
+	if (unlikely(sf_is_elsewhere(queue)))
+		return SF_LONG_FLOWS;
+	if (!f->known && order->newcomers(g))
+		return SF_NEW_FLOWS;
+	return f->attained >= g->fair_from && !f->priority ? SF_LONG_FLOWS : SF_SHORT_FLOWS;
+}
+
+/*
+ * What a queue is in the heap of losers, whose root is the first to lose a packet: of the
+ * long flows the longest queue, then as the kind says; of equals the newest.
+ */
+static struct sf_heap_node sf_groups_loser(const struct sf_groups *g,
+					   const struct sf_queue *queue,
+					   const struct sf_order *order)
+{
+	u64 rank = U32_MAX - queue->backlog;
+
+	if (queue->group != SF_LONG_FLOWS)
+		rank = order->loss(g, queue);
+	return (struct sf_heap_node) { rank, ~sf_cb(queue->tail)->arrival,
+				       sf_groups_number(g, queue) };
+}
+
+static void sf_groups_loser_moved(struct sf_groups *g, const struct sf_queue *queue,
+				  const struct sf_order *order)
+{
+	struct sf_heap_node node = sf_groups_loser(g, queue, order);
+
+	if (sf_heap_less(node, g->losers.node[g->losers.at[node.queue]]))
+		sf_heap_raise(&g->losers, node);
+	else
+		sf_heap_lower(&g->losers, node);
+}
+
+/* Put a queue with packets where it belongs in the heap, if it is to be there. */
+static __always_inline void sf_groups_lose(struct sf_groups *g, struct sf_queue *queue,
+					   const struct sf_order *order)
+{
+	if (queue->heaped) {
+		sf_groups_loser_moved(g, queue, order);
+	} else if (queue->qlen > 1 || order->singles(g)) {
+		queue->heaped = true;
+		sf_heap_add(&g->losers, sf_groups_loser(g, queue, order));
+	}
+}
+
+/* Put a queue with packets where it belongs, now that something has changed. */
+static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue *queue,
+					    const struct sf_order *order)
+{
+	struct sf_flow *f = sf_groups_flow(g, queue);
+	u8 group = sf_groups_group(g, queue, f, order);
+	struct rb_node *next, *prev;
+
+	if (group == SF_LONG_FLOWS)
+		f->attained = min(f->attained, g->fair_from + SF_FAIR_MARGIN);
+	if (group != queue->group) {
+		sf_groups_leave(g, queue);
+		sf_groups_enter(g, queue, group, order);
+		/* In another group it may be more of a loser than it was. */
+		if (queue->heaped)
+			sf_groups_loser_moved(g, queue, order);
+	} else if (group == SF_SHORT_FLOWS) {
+		queue->rank = order->rank(g, f, queue);
+		next = rb_next(&queue->node);
+		prev = rb_prev(&queue->node);
+		if ((next && sf_groups_less(next, &queue->node)) ||
+		    (prev && sf_groups_less(&queue->node, prev))) {
+			rb_erase_cached(&queue->node, &g->ranked);
+			rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
+		}
+	}
+}
+
+/*
+ * The first of the losers; none if no queue has had two packets. As they send, queues
+ * become less of losers than they were when they were put there, never more.
+ */
+static struct sf_queue *sf_groups_first_loser(struct sf_groups *g,
+					      const struct sf_order *order)
+{
+	struct sf_heap_node node;
+	struct sf_queue *queue;
+
+	while (g->losers.size) {
+		queue = &g->s.table.queues[g->losers.node[0].queue];
+		node = sf_groups_loser(g, queue, order);
+		if (node.rank == g->losers.node[0].rank)
+			return queue;
+		sf_heap_lower(&g->losers, node);
+	}
+	return NULL;
+}
+
+/* One of those that are equal to the first of the losers; they are below each other. */
+static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
+						       const struct sf_order *order)
+{
+	const struct sf_heap_node *node = g->losers.node;
+	u32 equal[SF_DRAW] = { 0 }, count = 1, i, child, end;
+	struct sf_queue *queue;
+
+	for (i = 0; i < count; i++) {
+		child = equal[i] * SF_HEAP_CHILDREN + 1;
+		end = min(child + SF_HEAP_CHILDREN, g->losers.size);
+		for (; child < end && count < SF_DRAW; child++)
+			if (node[child].rank == node[0].rank)
+				equal[count++] = child;
+	}
+	i = order->draw(g, count);
+	queue = &g->s.table.queues[node[equal[i]].queue];
+	/* It may have sent since it was put there. */
+	if (sf_groups_loser(g, queue, order).rank != node[0].rank)
+		queue = &g->s.table.queues[node[0].queue];
+	return queue;
+}
+
+/* The percent of the bytes that are the long flows' */
+static inline u32 sf_groups_long_share(const struct sf_groups *g)
+{
+	u32 longs = g->queues[SF_LONG_FLOWS];
+	u32 others = g->queues[SF_SHORT_FLOWS] + min(g->queues[SF_NEW_FLOWS], longs);
+
+	if (!g->late || !longs)
+		return g->long_share;
+	return max(g->long_share, longs * 100 / (longs + others));
+}
+
+/*
+ * Who loses a packet; there is one. A group that has more than its share of what waits
+ * does: the long flows, the newcomers. Else it is the longest queue, but for those of long
+ * flows, and if no queue has had two packets, the last of the order.
+ */
+static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_order *order)
+{
+	struct rb_node *node = rb_last(&g->ranked.rb_root);
+	struct sf_queue *ranked = node ? sf_groups_queue_of(node) : NULL;
+	struct sf_queue *newest = sf_groups_end_of(g, SF_LIST), *last;
+	struct sf_queue *loser = sf_groups_first_loser(g, order);
+	u64 fresh = g->waiting[SF_NEW_FLOWS];
+	u64 others = fresh + g->waiting[SF_SHORT_FLOWS];
+	u64 longs = g->waiting[SF_LONG_FLOWS];
+
+	/* By flows too, since bytes may have wrapped around to 0 (tc-stab(8)) */
+	if (g->queues[SF_LONG_FLOWS] &&
+	    ((!ranked && !newest) ||
+	     longs * 100 > (others + longs) * sf_groups_long_share(g)))
+		return loser && loser->group == SF_LONG_FLOWS ? loser :
+								sf_groups_end_of(g, SF_LONG);
+	/* Of those behind it nothing is known: the heap sorts long flows first. */
+	if (loser && loser->group == SF_LONG_FLOWS)
+		loser = NULL;
+	last = order->last(g, loser, ranked, newest);
+	if (last)
+		return last;
+	if (newest && fresh * 100 > others * (100 - g->known.percent))
+		return loser && loser->group == SF_NEW_FLOWS ? loser : newest;
+	return loser ?: ranked ?: newest;
+}
+
+/* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
+static inline void sf_groups_forget_link(struct sf_groups *g)
+{
+	g->leak = g->share ? U64_MAX : g->leak_min;
+	sf_link_forget(&g->s.link);
+}
+
+/* A packet of @len bytes is on its way. */
+static inline void sf_groups_sent(struct sf_groups *g, u32 len)
+{
+	u32 elapsed = sf_link_sent(&g->s.link, len);
+
+	if (!elapsed)
+		return;
+	g->debt_max = div_u64(g->s.link.measured * g->long_share * SF_DEBT, elapsed);
+	g->credit = max(g->credit, -g->debt_max);
+	if (g->share)
+		g->leak = max(g->leak_min, div64_u64(g->s.link.measured * g->share,
+						     (u64)elapsed * (g->active + 1)));
+	g->active = 0;
+	g->epoch = jiffies;
+	/* Else a flow would be short for seconds on a slow link. */
+	if (g->fair != SF_NEVER)
+		g->fair_from = min_t(u64, g->fair, g->s.link.room);
+}
+
+/* The queue has become empty. */
+static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_queue *queue)
+{
+	sf_groups_leave(g, queue);
+	if (queue->heaped) {
+		queue->heaped = false;
+		sf_heap_remove(&g->losers, sf_groups_number(g, queue));
+	}
+	if (likely(!sf_is_elsewhere(queue)))
+		sf_queue_release(&g->s.table, queue);
+}
+
+/* The first packet of a queue, which may become empty */
+static __always_inline struct sk_buff *sf_groups_take(struct Qdisc *sch,
+						      struct sf_queue *queue)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sk_buff *skb = sf_take_first(sch, queue);
+
+	g->waiting[queue->group] -= qdisc_pkt_len(skb);
+	if (unlikely(sf_is_elsewhere(queue)))
+		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
+	return skb;
+}
+
+static struct sk_buff *sf_groups_codel_take(struct codel_vars *vars, void *ctx)
+{
+	struct sf_queue *queue = container_of(vars, struct sf_queue, codel);
+
+	return queue->qlen ? sf_groups_take(ctx, queue) : NULL;
+}
+
+/* CoDel drops none if that leaves nothing: so the parent is told of no empty class. */
+static void sf_groups_codel_drop(struct sk_buff *skb, void *ctx)
+{
+	struct Qdisc *sch = ctx;
+
+	qdisc_qstats_drop(sch);
+	qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
+	sf_dequeue_drop(sch, skb, SF_DROP_CONGESTED);
+}
+
+static codel_time_t sf_groups_codel_time(const struct sk_buff *skb)
+{
+	return sf_cb(skb)->flow;
+}
+
+static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	s32 quantum = g->quantum;
+	s32 least = -SF_TURNS * quantum;
+	struct sf_table *t = &g->s.table;
+	struct sf_queue *queue;
+	struct sk_buff *skb;
+	struct sf_flow *f;
+
+	while (queue = sf_groups_first_of(g, SF_LONG), f = sf_groups_flow(g, queue),
+	       f->deficit <= 0) {
+		/* The quantum may have been larger. */
+		f->deficit = max(f->deficit, least) + quantum;
+		sf_list_del(t, queue);
+		sf_list_add_tail(t, SF_LONG, sf_groups_number(g, queue));
+	}
+	if (g->aqm)
+		skb = codel_dequeue(sch, &queue->backlog, &g->codel, &queue->codel,
+				    &g->codel_stats, qdisc_pkt_len, sf_groups_codel_time,
+				    sf_groups_codel_drop, sf_groups_codel_take);
+	else
+		skb = sf_groups_take(sch, queue);
+	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
+	if (!queue->qlen)
+		sf_groups_emptied(g, queue);
+	return skb;
+}
+
+static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
+							    struct sf_queue *queue,
+							    const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sk_buff *skb = sf_groups_take(sch, queue);
+
+	sf_groups_flow(g, queue)->known = true;
+	if (!queue->qlen)
+		sf_groups_emptied(g, queue);
+	else
+		sf_groups_place(g, queue, order);
+	return skb;
+}
+
+/* The newcomer or short flow that is next; there is one */
+static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g)
+{
+	struct sf_queue *fresh = sf_groups_first_of(g, SF_LIST), *ranked;
+	const struct rb_node *node = rb_first_cached(&g->ranked);
+
+	if (!node) {
+		g->known.credit = 0;
+		return fresh;
+	}
+	ranked = sf_groups_queue_of(node);
+	/* Without a share they are in one order: newcomers have rank 0. */
+	if (!g->known.percent && !ranked->rank && fresh->qlen &&
+	    sf_earlier(ranked->head, fresh->head))
+		return ranked;
+	return sf_bands_next(&g->known, fresh, ranked) == SF_LOW ? ranked : fresh;
+}
+
+/*
+ * A packet is owed that no long flow can send: to the last of the short flows if it has
+ * waited for too long. Else NULL, and it is no longer owed.
+ */
+static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g)
+{
+	struct rb_node *node = rb_last(&g->ranked.rb_root);
+	struct sf_queue *queue = node ? sf_groups_queue_of(node) : NULL;
+
+	g->overdue = 0;
+	if (queue && codel_get_time() - sf_groups_codel_time(queue->head) > SF_OVERDUE)
+		return queue;
+	return NULL;
+}
+
+/* Take the next packet off the queue; there is one. */
+static __always_inline struct sk_buff *sf_groups_take_next(struct Qdisc *sch,
+							   const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	bool alone = !g->queues[SF_NEW_FLOWS] && !g->queues[SF_SHORT_FLOWS];
+	u32 share = sf_groups_long_share(g);
+	struct sf_queue *queue = NULL;
+	struct sk_buff *skb;
+
+	if (g->queues[SF_LONG_FLOWS] && (g->credit > 0 || alone)) {
+		g->late = !alone;
+		skb = sf_groups_take_long(sch);
+		g->credit = max(g->credit, -g->debt_max) -
+			    (s64)(100 - share) * qdisc_pkt_len(skb);
+		return skb;
+	}
+	if (unlikely(g->overdue >= SF_OWED))
+		queue = sf_groups_overdue(g);
+	skb = sf_groups_take_short(sch, queue ?: sf_groups_next_short(g), order);
+	if (g->queues[SF_LONG_FLOWS]) {
+		g->credit += (s64)share * qdisc_pkt_len(skb);
+	} else {
+		g->credit = max(g->credit, -g->debt_max) - (s64)share * qdisc_pkt_len(skb);
+		g->overdue += share * qdisc_pkt_len(skb);
+	}
+	return skb;
+}
+
+/* For sf_kind.take_victim: take the packet that goes if there is no room. */
+static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
+							     const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sf_queue *queue = sf_groups_victim(g, order);
+	struct sk_buff *skb;
+	struct sf_flow *f;
+
+	if (g->losers.size && g->losers.node[0].queue == sf_groups_number(g, queue))
+		queue = sf_groups_draw(g, order);
+	g->s.victim = queue->flow;
+	sf_count_drop(&g->s);
+	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
+	g->waiting[queue->group] -= qdisc_pkt_len(skb);
+	if (unlikely(sf_is_elsewhere(queue))) {
+		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
+	} else {
+		f = sf_groups_flow(g, queue);
+		if (queue->group != SF_LONG_FLOWS)
+			f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
+	}
+	if (!queue->qlen) {
+		sf_groups_emptied(g, queue);
+	} else {
+		sf_groups_place(g, queue, order);
+		if (queue->heaped)
+			sf_groups_loser_moved(g, queue, order);
+	}
+	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
+	return skb;
+}
+
+/* Forgive a flow what it is to be forgiven, but not what waits. */
+static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flow *f, u32 now)
+{
+	u32 waiting = f->queue ? g->s.table.queues[f->queue].backlog : 0;
+	u32 elapsed = now - f->seen;
+	u64 leak, most;
+
+	if (!elapsed || (f->queue && g->not_waiting))
+		return;
+	if ((s32)(f->seen - g->epoch) < 0) {
+		f->age = min(f->age + 1, SF_AGE);
+		g->active += f->age == SF_AGE;
+	}
+	leak = g->leak;
+	if (leak != U64_MAX)
+		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
+	else if (f->queue)
+		leak = 0;
+	most = f->attained - min_t(u64, f->attained, waiting);
+	f->attained -= min(most, leak);
+	f->seen = now;
+}
+
+/*
+ * Does a packet with these flags of TCP begin another flow, though of the same ports? Not
+ * one that comes soon: else a SYN in each packet would make each a newcomer's.
+ */
+static __always_inline bool sf_groups_begins(const struct sf_flow *f, u8 flags, u32 now)
+{
+	return flags & SF_TCP_SYN && !f->queue && now - f->seen >= SF_SILENCE;
+}
+
+/* sf_find() of a flow that is forgiven what it is to be forgiven */
+static __always_inline void sf_groups_find(struct sf_groups *g, const struct sk_buff *skb,
+					   struct sf_place *to)
+{
+	u32 now = jiffies;
+	u8 flags = sf_find(&g->s, skb, now, to);
+	struct sf_flow *f = to->flow;
+
+	if (unlikely(!f))
+		return;
+	if (unlikely(sf_groups_begins(f, flags, now)))
+		sf_flow_forget(f);
+	sf_groups_forgive(g, f, now);
+	if (!f->queue)
+		f->seen = now;
+}
+
+/* For sf_kind.insert: put a packet in its place. */
+static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *skb,
+					     struct sf_place *to, const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sf_table *t = &g->s.table;
+	struct sf_skb_cb *cb = sf_cb(skb);
+	struct sf_queue *queue;
+	u32 i = SF_ELSEWHERE;
+
+	cb->arrival = g->s.arrivals++;
+	cb->truesize = skb->truesize;
+	cb->flow = codel_get_time();
+	if (likely(to->flow)) {
+		i = to->flow->queue;
+		if (!i)
+			i = sf_queue_take(t, to->flow);
+		to->flow->attained += qdisc_pkt_len(skb);
+	} else {
+		cb->rank = sf_table_set(t, to->hash);
+		sf_elsewhere_add(t, cb->rank);
+	}
+
+	queue = &t->queues[i];
+	sf_append(sch, queue, skb);
+	g->waiting[queue->group] += qdisc_pkt_len(skb);
+	sf_groups_place(g, queue, order);
+	sf_groups_lose(g, queue, order);
+	/* A busy period begins: nobody has waited or had too much in it. */
+	if (g->s.held == 1) {
+		sf_link_restart(&g->s.link);
+		g->credit = -g->debt_max;
+		g->overdue = 0;
+		g->late = false;
+	}
+	return true;
+}
+
+/*
+ * There are too many newcomers for one more. Would @skb be one's? It is not remembered
+ * then, either.
+ */
+static noinline bool sf_groups_refused(struct sf_groups *g, const struct sk_buff *skb)
+{
+	u8 flags = sf_flow_key_read(skb, &g->s.key);
+	u32 hash = sf_flow_key_hash(&g->s.key, &g->s.table.secret);
+	const struct sf_flow *f = sf_table_find(&g->s.table, &g->s.key, hash);
+	u32 now = jiffies;
+
+	if (!f || f->queue)
+		return !f;
+	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now);
+}
+
+/* sf_groups_enqueue - what enqueue is to return, for a packet of class @to->class */
+static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+					     struct sf_place *to, bool may_refuse,
+					     struct sk_buff **to_free,
+					     const struct sf_kind *kind)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+
+	if (unlikely(g->queues[SF_NEW_FLOWS] >= g->newcomers_max && may_refuse &&
+		     sf_groups_refused(g, skb))) {
+		g->drop_new++;
+		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
+		return NET_XMIT_DROP;
+	}
+	sf_groups_find(g, skb, to);
+	return sf_enqueue(skb, sch, to, to_free, kind);
+}
+
+static __always_inline struct sk_buff *sf_groups_dequeue(struct Qdisc *sch,
+							 const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	if (!g->s.held)
+		return NULL;
+	skb = sf_groups_take_next(sch, order);
+	sf_groups_sent(g, qdisc_pkt_len(skb));
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static void sf_groups_reset(struct Qdisc *sch)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sf_queue *queue;
+	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS);
+
+	for (i = SF_ELSEWHERE; g->s.held && i < queues; i++) {
+		queue = &g->s.table.queues[i];
+		if (!queue->qlen)
+			continue;
+		sf_groups_emptied(g, queue);
+		g->s.held -= queue->qlen;
+		queue->qlen = 0;
+		queue->backlog = 0;
+		rtnl_kfree_skbs(queue->head, queue->tail);
+	}
+	g->s.memory = 0;
+	g->credit = 0;
+	g->overflow.deficit = 0;
+	sf_groups_forget_link(g);
+	sf_table_clear(&g->s.table);
+}
+
+/* The attributes of the options that every such kind has; options.h has their rows. */
+struct sf_groups_attributes {
+	u16	fair;
+	u16	forgive;
+	u16	forgive_share;
+	u16	buffer;
+	u16	newcomers;
+	u16	known_share;
+	u16	long_share;
+	u16	quantum;
+	u16	target;
+	u16	interval;
+	u16	ce_threshold;
+	u16	ecn;
+};
+
+#define SF_GROUPS_ATTRIBUTES(KIND)					\
+	{								\
+		.fair		= TCA_ ## KIND ## _FAIR,		\
+		.forgive	= TCA_ ## KIND ## _FORGIVE,		\
+		.forgive_share	= TCA_ ## KIND ## _FORGIVE_SHARE,	\
+		.buffer		= TCA_ ## KIND ## _BUFFER,		\
+		.newcomers	= TCA_ ## KIND ## _NEWCOMERS,		\
+		.known_share	= TCA_ ## KIND ## _KNOWN_SHARE,		\
+		.long_share	= TCA_ ## KIND ## _LONG_SHARE,		\
+		.quantum	= TCA_ ## KIND ## _QUANTUM,		\
+		.target		= TCA_ ## KIND ## _TARGET,		\
+		.interval	= TCA_ ## KIND ## _INTERVAL,		\
+		.ce_threshold	= TCA_ ## KIND ## _CE_THRESHOLD,	\
+		.ecn		= TCA_ ## KIND ## _ECN,			\
+	}
+
+/* In units of codel.h */
+static inline codel_time_t sf_codel_us(u32 us)
+{
+	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
+}
+
+/* Let it be as those options; @opt by attribute */
+static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
+				  const u32 *opt)
+{
+	g->fair = opt[at->fair] ?: SF_NEVER;
+	g->fair_from = g->fair;
+	g->leak_min = div_u64((u64)opt[at->forgive] << SF_LEAK_SHIFT, HZ);
+	g->share = (opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
+	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
+	g->known.percent = opt[at->known_share];
+	g->long_share = opt[at->long_share];
+	g->quantum = opt[at->quantum];
+	g->aqm = opt[at->target];
+	g->codel.target = sf_codel_us(opt[at->target]);
+	g->codel.interval = sf_codel_us(opt[at->interval]);
+	g->codel.ecn = opt[at->ecn];
+	g->codel.ce_threshold = opt[at->ce_threshold] ? sf_codel_us(opt[at->ce_threshold]) :
+							CODEL_DISABLED_THRESHOLD;
+	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
+	g->s.link.least = SF_ROOM_MIN;
+	sf_groups_forget_link(g);
+}
+
+/* The options have changed: the order may be another one. */
+static __always_inline void sf_groups_sort_again(struct sf_groups *g,
+						 const struct sf_order *order)
+{
+	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS);
+	struct sf_queue *queue;
+
+	for (i = SF_ELSEWHERE; i < queues; i++) {
+		queue = &g->s.table.queues[i];
+		if (!queue->qlen)
+			continue;
+		sf_groups_place(g, queue, order);
+		sf_groups_lose(g, queue, order);
+	}
+	g->credit = 0;
+	g->debt_max = 0;
+}
+
+/* For init, before anything can fail */
+static inline void sf_groups_begin(struct Qdisc *sch)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+
+	sch->flags |= SF_DEQUEUE_DROPS;
+	g->ranked = RB_ROOT_CACHED;
+	codel_params_init(&g->codel);
+	codel_stats_init(&g->codel_stats);
+	g->codel.mtu = psched_mtu(qdisc_dev(sch));
+	g->s.victim = SF_NO_FLOW;
+}
+
+/* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */
+static inline int sf_groups_init(struct sf_groups *g, u32 flows)
+{
+	u32 queues = sf_table_queues(flows);
+
+	return sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues);
+}
+
+static inline void sf_groups_free(struct sf_groups *g)
+{
+	sf_heap_free(&g->losers);
+	sf_table_free(&g->s.table);
+}
+
+/* For a dump: the packets that CoDel has marked */
+static inline u64 sf_groups_marked(const struct sf_groups *g)
+{
+	return (u64)g->codel_stats.ecn_mark + g->codel_stats.ce_mark;
+}
+
+#endif

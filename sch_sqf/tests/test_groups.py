@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What sqf adds to the article so that nobody starves; most is in selftests/kinds/test_groups.py"""
+
+from collections.abc import Callable
+
+import pytest
+
+from selftests.lib.gate import Gate, attain, flow
+from selftests.lib.options import of
+
+from .test_random import HUGE
+
+A, B, C = flow(0), flow(2), flow(4)
+FAIR = 16384
+DEFAULT = of("sqf").text(of("sqf").together(of("sqf").defaults))
+
+
+def test_shortest_of_the_short(gate: Callable[..., Gate]) -> None:
+    """By what waits, whatever a flow has attained; of equals the one that has waited longest."""
+    d0 = gate(f"known_share 50 {HUGE}")
+    attain(d0, A, 8000)
+    attain(d0, B, 400)
+    attain(d0, C, 400)
+    d0.send(B.frame(1500, 2))
+    d0.send(B.frame(1500, 3))
+    d0.send(C.frame(1500, 4))
+    d0.send(A.frame(1500, 1))
+    assert d0.order() == [4, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("share", "first"), [(0, 5), (50, 1)])
+def test_patience(gate: Callable[..., Gate], share: int, first: int) -> None:
+    """Who has waited while much was sent goes before those with somewhat less."""
+    d0 = gate(f"long_share {share} {HUGE}")
+    d0.send(A.frame(1500, 1))
+    for _ in range(64):  # 64,000 bytes, 128 * 500
+        d0.send(B.frame(1000, 5))
+        assert d0.order(1) == [5]
+    d0.send(B.frame(1000, 5))
+    assert d0.order(1) == [first]
+
+
+def test_longest_of_the_short(gate: Callable[..., Gate]) -> None:
+    d0 = gate(f"known_share 50 policy lqf {HUGE}")
+    for each in (A, B, C):
+        attain(d0, each, 400)
+    for ident, (each, length) in enumerate([(A, 1000), (A, 1000), (B, 1500), (B, 100), (C, 1400)]):
+        d0.send(each.frame(length, ident))
+    assert d0.order() == [0, 2, 4, 1, 3]
+
+
+def test_one_priority_pass(gate: Callable[..., Gate]) -> None:
+    """Under fq a newcomer's first packet goes first, the next after all who wait for their turn."""
+    d0 = gate(f"known_share 50 policy fq quantum 1000b {HUGE}")
+    for each in (A, B):
+        attain(d0, each, 3000)
+    for ident in range(10, 14):
+        d0.send(A.frame(1000, ident))
+        d0.send(B.frame(1000, 10 + ident))
+    assert d0.order(1) == [10]
+    for ident in range(3):
+        d0.send(C.frame(1000, ident))
+    assert d0.order() == [0, 20, 1, 11, 21, 2, 12, 22, 13, 23]
+
+
+def served(d0: Gate, ident: int, turns: int, more: Callable[[int], None]) -> float:
+    """The part of what leaves that has this identity, while A always has a packet waiting"""
+    out = []
+    for turn in range(turns):
+        if turn % 50 == 0:
+            for _ in range(50):
+                d0.send(A.frame(1500, ident))
+        more(turn)
+        out += d0.order(1)
+    return out.count(ident) / len(out)
+
+
+@pytest.mark.parametrize("policy", ["sqf", "lqf", "fq"])
+def test_ever_new_tuples(gate: Callable[..., Gate], policy: str) -> None:
+    """As many as the link takes: the others have something left."""
+    d0 = gate(f"{DEFAULT} policy {policy}")
+    attain(d0, A, 300000)
+
+    def more(turn: int) -> None:
+        d0.send(flow(2 * turn + 2).frame(1500, 0))
+
+    assert served(d0, 1, 400, more) > 0.11
+
+
+@pytest.mark.parametrize("policy", ["sqf", "fq"])
+def test_who_never_queues(gate: Callable[..., Gate], policy: str) -> None:
+    """One flow as fast as the link has no more than one that waits."""
+    d0 = gate(f"{DEFAULT} forgive 0 forgive_share 0 policy {policy}")
+    attain(d0, A, 300000)
+    attain(d0, B, 300000)
+
+    def more(_: int) -> None:
+        d0.send(B.frame(1500, 0))
+
+    assert served(d0, 1, 400, more) > 0.4
+
+
+@pytest.mark.parametrize("policy", ["sqf", "lqf", "fq"])
+def test_one_connection_after_another(gate: Callable[..., Gate], policy: str) -> None:
+    """Each of 240 kB, as fast as the link: they leave something to those that go on."""
+    d0 = gate(f"{DEFAULT} policy {policy}")
+    attain(d0, A, 300000)
+
+    def more(turn: int) -> None:
+        d0.send(flow(2 * (turn // 160) + 2).frame(1500, 0))
+
+    assert served(d0, 1, 800, more) > 0.11
+
+
+def test_policies_that_change(gate: Callable[..., Gate]) -> None:
+    """What waits is sorted anew by the lengths of now."""
+    d0 = gate(f"known_share 50 policy fq {HUGE}")
+    for each in (A, B, C):
+        attain(d0, each, 400)
+    for ident, (each, length) in enumerate([(A, 1000), (A, 1000), (B, 1500), (B, 100), (C, 1400)]):
+        d0.send(each.frame(length, ident))
+    assert d0.show()["flows_long"] == 3
+    d0.change("policy lqf")
+    assert d0.show()["flows_long"] == 0
+    assert d0.order(1) == [0]
+    d0.change("policy sqf")
+    assert d0.order() == [1, 4, 2, 3]

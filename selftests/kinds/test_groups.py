@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Flows in groups (groups.h), so that nobody starves: by examples; the kinds have the models."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from selftests.lib.gate import Gate, attain, flow
+from selftests.lib.options import of
+
+pytestmark = pytest.mark.has("known_share")
+
+HUGE_IDLE = "idle 86400s"
+FAIR = 16384
+A, B, C = flow(0), flow(2), flow(4)
+
+
+@pytest.fixture
+def words(kind: str) -> str:
+    """What makes it one with groups, and nothing else"""
+    return of(kind).text(of(kind).grouped)
+
+
+def test_newcomers(gate: Callable[..., Gate], words: str) -> None:
+    """There may be no more of them; who is known, or waits already, is none."""
+    d0 = gate(f"{words} newcomers 4 {HUGE_IDLE}")
+    attain(d0, A, 1000)
+    for number in range(1, 5):
+        assert d0.send(flow(number).frame(100, number))
+    assert not d0.send(flow(5).frame(100, 5))
+    assert not d0.send(flow(6).frame(100, 6))
+    assert d0.send(flow(1).frame(100, 7))
+    assert d0.send(A.frame(100, 8))
+    shown = d0.show()
+    assert (shown["drop_new"], shown["drops"], shown["records"]) == (2, 2, 5)
+    assert shown["flows_new"] == 4
+    d0.release(1)
+    assert d0.send(flow(5).frame(100, 9))
+    assert sorted(d0.order()) == [2, 3, 4, 7, 8, 9]
+
+
+TCP = flow(6)
+SYN = flow(6, "S")
+
+
+def full_of_newcomers(d0: Gate) -> None:
+    """There may be no more; TCP is known, and silent for a second"""
+    d0.send(TCP.frame(100, 50))
+    d0.release()
+    time.sleep(1.1)
+    for number in range(100, 104):
+        assert d0.send(flow(number).frame(100, number))
+    assert not d0.send(flow(200).frame(100, 200))
+
+
+def test_syn_of_a_known_flow_is_a_newcomer(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} newcomers 4 {HUGE_IDLE}")
+    full_of_newcomers(d0)
+    assert not d0.send(SYN.frame(100, 1))
+    assert d0.send(TCP.frame(100, 2))
+    assert d0.send(SYN.frame(100, 3))  # it has a packet waiting
+    shown = d0.show()
+    assert (shown["flows_new"], shown["drop_new"]) == (4, 2)
+
+
+def test_syn_that_comes_soon_is_no_newcomer(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} newcomers 4 {HUGE_IDLE}")
+    for number in range(100, 104):
+        d0.send(flow(number).frame(100, number))
+    d0.release(1)
+    d0.send(TCP.frame(100, 1))
+    d0.release(4)
+    for number in range(200, 204):
+        d0.send(flow(number).frame(100, number))
+    assert d0.send(SYN.frame(100, 2))
+    assert d0.show()["flows_new"] == 4
+
+
+def test_flow_past_idle_is_a_newcomer(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} newcomers 4 idle 500ms")
+    full_of_newcomers(d0)
+    assert not d0.send(TCP.frame(100, 1))
+    assert d0.show()["drop_new"] == 2
+    d0.release(1)
+    assert d0.send(TCP.frame(100, 2))
+    assert d0.show()["flows_new"] == 4
+
+
+def first(d0: Gate, count: int, least: int) -> int:
+    """How many of the next frames have identities from `least` on"""
+    return sum(ident >= least for ident in d0.order(count))
+
+
+@pytest.mark.parametrize("share", [25, 50])
+def test_known_share(gate: Callable[..., Gate], words: str, share: int) -> None:
+    """However many flows begin"""
+    d0 = gate(f"{words} known_share {share}% {HUGE_IDLE}")
+    attain(d0, A, 1000)
+    for ident in range(100, 160):
+        d0.send(A.frame(1000, ident))
+    for number in range(1, 101):
+        d0.send(flow(2 * number).frame(1000, number))
+    assert abs(first(d0, 80, 100) - 80 * share / 100) <= 1
+
+
+@pytest.mark.parametrize("share", [0, 10, 40])
+def test_long_share(gate: Callable[..., Gate], words: str, share: int) -> None:
+    """However many short flows there are"""
+    d0 = gate(f"{words} fair {FAIR}b long_share {share}% {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    for number in range(1, 61):
+        attain(d0, flow(2 * number), 100)
+    for ident in range(1000, 1060):
+        d0.send(A.frame(1000, ident))
+    for number in range(1, 61):
+        for _ in range(3):
+            d0.send(flow(2 * number).frame(1000, number))
+    assert abs(first(d0, 100, 1000) - share) <= 2
+
+
+@pytest.mark.parametrize(
+    ("longs", "shorts", "newcomers", "share"),
+    [(1, 1, 0, 50), (3, 1, 0, 75), (1, 2, 1, 25), (2, 0, 1, 50)],
+)
+def test_long_flows_that_are_late_have_a_fair_share(
+    gate: Callable[..., Gate], words: str, longs: int, shorts: int, newcomers: int, share: int
+) -> None:
+    """It is that of their number; newcomers are no more than they."""
+    d0 = gate(f"{words} fair {8 * FAIR}b long_share 5% {HUGE_IDLE}")
+    for number in range(longs + shorts):
+        attain(d0, flow(number), 8 * FAIR + 1500 if number < longs else 1000)
+    for ident in range(60):
+        for number in range(longs + shorts):
+            d0.send(flow(number).frame(1000, 1000 * (number < longs) + ident))
+        if newcomers:
+            d0.send(flow(100 + ident).frame(1000, ident))
+    assert abs(first(d0, 40, 1000) - 40 * share / 100) <= 2
+
+
+def test_known_share_beside_long_ones(gate: Callable[..., Gate], words: str) -> None:
+    """What long ones are owed is taken from newcomers and known ones alike."""
+    d0 = gate(f"{words} fair {FAIR}b known_share 50% long_share 50% {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, 1000)
+    for ident in range(40):
+        d0.send(A.frame(300, ident))
+        d0.send(B.frame(300, 100 + ident))
+        d0.send(flow(100 + ident).frame(300, 200 + ident))
+    out = d0.order(40)
+    assert abs(sum(ident < 100 for ident in out) - 20) <= 1
+    assert abs(sum(100 <= ident < 200 for ident in out) - 10) <= 1
+
+
+def debt(d0: Gate, packets: int, more: int) -> bool:
+    """Let A, which is long, have what the link sends in a fifth of a second, and more.
+
+    Whether that was before the link was measured again: it may not be on a slow kernel."""
+    attain(d0, A, FAIR + 1500)
+    for _ in range(1000):
+        d0.send(A.frame(1000, 1000))
+    d0.release(packets - 1)
+    time.sleep(0.2)
+    d0.release(1)
+    began = time.monotonic()
+    d0.release(more)
+    return time.monotonic() - began < 0.1
+
+
+def shorts(d0: Gate) -> int:
+    """Packets of short flows that go before one of a long one"""
+    for number in range(200):
+        d0.send(flow(1000 + number).frame(1000, number))
+    return (d0.order(200) + [1000]).index(1000)
+
+
+def test_what_long_flows_have_had_counts(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    debt(d0, 50, 30)
+    assert 28 <= shorts(d0) <= 83  # all of the 50 if the link was measured before them
+
+
+def test_debt_is_of_two_seconds(gate: Callable[..., Gate], words: str) -> None:
+    """What long flows have had beyond their share before that does not count."""
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    quick = debt(d0, 10, 150)
+    passed = shorts(d0)
+    assert 50 < passed
+    assert passed < 105 or not quick  # 10 were sent in a fifth of a second or a little more
+
+
+def test_debt_on_a_link_that_has_become_slower(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    debt(d0, 50, 150)
+    for _ in range(2):  # the first measurement has the packets before in it
+        time.sleep(0.2)
+        d0.release(1)
+    assert shorts(d0) < 12
+
+
+def test_time_without_long_flows_counts(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    d0.send(B.frame(1000, 0))
+    for number in range(100):
+        d0.send(flow(2000 + number).frame(1000, number))
+    d0.release(49)
+    time.sleep(0.2)
+    d0.release(1)  # until then nobody could do without
+    d0.release(20)
+    d0.send(A.frame(1000, 1000))
+    d0.send(A.frame(1000, 1000))
+    assert 18 <= d0.order(80).index(1000)
+
+
+def test_a_busy_period_begins_with_patience(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    debt(d0, 10, 0)
+    d0.release()
+    d0.send(A.frame(1000, 1000))
+    d0.send(A.frame(1000, 1000))
+    assert 50 < shorts(d0)
+
+
+@pytest.mark.parametrize(("share", "seconds", "place"), [(50, 1.1, 4), (50, 0, 60), (0, 1.1, 60)])
+def test_overdue(
+    gate: Callable[..., Gate], words: str, share: int, seconds: float, place: int
+) -> None:
+    """Where no long flow takes what is owed, the last of the short ones does, if it waits long."""
+    d0 = gate(f"{words} long_share {share}% {HUGE_IDLE}")
+    attain(d0, A, 20000)
+    d0.send(A.frame(1000, 1000))
+    time.sleep(seconds)
+    for number in range(30):
+        d0.send(flow(100 + number).frame(1000, number))
+        d0.send(flow(100 + number).frame(500, number))
+    assert d0.order().index(1000) == place
+
+
+def test_what_is_owed_does_not_pile_up(gate: Callable[..., Gate], words: str) -> None:
+    """While there are no long flows"""
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    for number in range(200):
+        d0.send(flow(100 + number).frame(1000, number))
+    d0.release(150)
+    for _ in range(50):
+        d0.send(A.frame(1000, 1000))
+    assert d0.order(20).count(1000) <= 12
+
+
+@pytest.mark.parametrize("quantum", [300, 1514])
+def test_turns_are_of_bytes(gate: Callable[..., Gate], words: str, quantum: int) -> None:
+    """Though one flow has a single packet, that of many turns, whenever it is its own."""
+    d0 = gate(f"{words} fair {FAIR}b quantum {quantum}b {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, FAIR + 1500)
+    for _ in range(400):
+        d0.send(B.frame(300, 2))
+    d0.send(A.frame(9000, 1))
+    out = []
+    for _ in range(200):
+        out += d0.order(1)
+        if out[-1] == 1:
+            d0.send(A.frame(9000, 1))
+    assert 5 <= out.count(1) <= 8  # 30 times as large
+
+
+def test_turns_that_are_put_off_are_bounded(gate: Callable[..., Gate], words: str) -> None:
+    """A bundle that is 200 quanta counts as 64."""
+    d0 = gate(f"{words} fair {FAIR}b quantum 256b no_split_gso {HUGE_IDLE}")
+    tcp = flow(2)
+    other = flow(6)
+    attain(d0, tcp, FAIR + 1500)
+    attain(d0, other, FAIR + 1500)
+    for _ in range(2):
+        d0.send_bundle(tcp, list(range(100, 140)), 1300, 1300)
+    for _ in range(300):
+        d0.send(other.frame(256, 2))
+    out = d0.order()
+    first, second = (at for at, ident in enumerate(out) if ident != 2)
+    assert 60 <= second - first <= 70
+
+
+@pytest.mark.parametrize(("share", "left"), [(50, 8), (0, 7), (10, 7)])
+def test_long_flows_keep_their_share_of_the_buffer(
+    gate: Callable[..., Gate], words: str, share: int, left: int
+) -> None:
+    d0 = gate(f"{words} fair {FAIR}b long_share {share}% limit 20 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, 1000)
+    for _ in range(8):
+        d0.send(A.frame(1000, 1))
+    for _ in range(13):
+        d0.send(B.frame(1000, 2))
+    assert d0.order().count(1) == left
+
+
+@pytest.mark.parametrize(("share", "left"), [(50, 5), (0, 4), (10, 4)])
+def test_known_flows_keep_their_share_of_the_buffer(
+    gate: Callable[..., Gate], words: str, share: int, left: int
+) -> None:
+    """Of what newcomers have beyond theirs the newest goes, if none has two packets."""
+    d0 = gate(f"{words} known_share {share}% limit 20 {HUGE_IDLE}")
+    attain(d0, B, 1000)
+    for _ in range(5):
+        d0.send(B.frame(1000, 2))
+    for number in range(15):
+        d0.send(flow(100 + number).frame(1000, 100 + number))
+    assert d0.send(flow(200).frame(1000, 200)) == (left == 4)
+    assert d0.order().count(2) == left
+
+
+def test_of_newcomers_the_longest_queue_is_dropped(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} known_share 50% limit 20 {HUGE_IDLE}")
+    attain(d0, B, 1000)
+    for _ in range(3):
+        d0.send(B.frame(1000, 2))
+        d0.send(C.frame(1000, 3))
+        d0.send(C.frame(1000, 3))
+    for number in range(12):
+        assert d0.send(flow(100 + number).frame(1000, 100))
+    out = d0.order()
+    assert [out.count(ident) for ident in (2, 3, 100)] == [3, 5, 12]
+
+
+def test_newcomer_that_becomes_long_can_lose(gate: Callable[..., Gate], words: str) -> None:
+    """It is the first to lose as soon as it is known, though nothing has come since."""
+    d0 = gate(f"{words} fair {FAIR}b limit 25 {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    for _ in range(5):
+        d0.send(A.frame(1000, 1))
+    for _ in range(20):
+        d0.send(B.frame(1000, 2))
+    d0.release(1)  # of B, which is long from then on
+    d0.send(C.frame(1000, 3))
+    d0.send(C.frame(1000, 3))
+    out = d0.order()
+    assert [out.count(ident) for ident in (1, 2, 3)] == [5, 18, 2]
+
+
+@pytest.mark.parametrize("ecn", [True, False])
+def test_own_queue_is_held_short(gate: Callable[..., Gate], words: str, ecn: bool) -> None:
+    """CoDel takes from a long flow what waits for longer than target, or marks it; no other."""
+    codel = f"target 1ms interval 10ms {'ecn' if ecn else 'noecn'}"
+    d0 = gate(f"{words} fair {FAIR}b {codel} {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    frame = bytearray(A.frame(1000, 1))
+    frame[15] |= 2  # ECT(0)
+    attain(d0, B, 1000)
+    for _ in range(40):
+        d0.send(bytes(frame))
+        d0.send(B.frame(100, 2))
+    out = []
+    for _ in range(60):
+        time.sleep(0.005)
+        out += d0.release(1)
+    out += d0.release()
+    shown = d0.show()
+    marked = sum(frame[15] & 3 == 3 for frame in out)
+    assert shown["marked"] == marked and (marked > 3) == ecn
+    assert shown["drop_codel"] == shown["drops"] == 80 - len(out)
+    assert (shown["drop_codel"] > 3) != ecn
+    assert sum(len(frame) == 100 for frame in out) == 40
+    assert (shown["qlen"], shown["backlog"]) == (0, 0)
+
+
+def test_ce_threshold(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} fair {FAIR}b target 1s ce_threshold 1ms {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    frame = bytearray(A.frame(1000, 1))
+    frame[15] |= 2
+    for _ in range(4):
+        d0.send(bytes(frame))
+    time.sleep(0.02)
+    assert [frame[15] & 3 for frame in d0.release()] == [3] * 4
+    assert d0.show()["marked"] == 4
+
+
+def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) -> None:
+    """By the rate that was measured last: not only after an eighth of a second."""
+    d0 = gate(f"{words} buffer 100ms {HUGE_IDLE}")
+    for _ in range(2):
+        d0.send(A.frame(1500, 0))
+        time.sleep(0.2)
+        d0.release(1)  # 7500 bytes per second
+        d0.release()
+    for ident in range(100):
+        d0.send(A.frame(1500, ident))
+    shown = d0.show()
+    assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - 65536 // 1500
+
+
+def test_overflow_takes_turns(gate: Callable[..., Gate], words: str) -> None:
+    """Those for whom there is no record are one long flow together: they are not last."""
+    d0 = gate(f"{words} flows 8 long_share 50% {HUGE_IDLE}")
+    for number in range(8):
+        for _ in range(10):
+            d0.send(flow(number).frame(1000, number))
+    d0.send(flow(8).frame(1000, 100))
+    assert d0.show()["flows_long"] == 1
+    assert 100 in d0.order(4)
