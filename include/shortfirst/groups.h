@@ -369,7 +369,7 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 {
 	const struct sf_heap_node *node = g->losers.node;
 	u32 equal[SF_DRAW] = { 0 }, count = 1, i, child, end;
-	struct sf_queue *queue;
+	struct sf_queue *queue, *first;
 
 	for (i = 0; i < count; i++) {
 		child = equal[i] * SF_HEAP_CHILDREN + 1;
@@ -380,9 +380,11 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 	}
 	i = order->draw(g, count);
 	queue = &g->s.table.queues[node[equal[i]].queue];
-	/* It may have sent since it was put there. */
-	if (sf_groups_loser(g, queue, order).rank != node[0].rank)
-		queue = &g->s.table.queues[node[0].queue];
+	first = &g->s.table.queues[node[0].queue];
+	/* It may have sent since it was put there, or be of a group that is not to lose. */
+	if (queue->group != first->group ||
+	    sf_groups_loser(g, queue, order).rank != node[0].rank)
+		return first;
 	return queue;
 }
 
@@ -433,6 +435,9 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 static inline void sf_groups_forget_link(struct sf_groups *g)
 {
 	g->leak = g->share ? U64_MAX : g->leak_min;
+	g->fair_from = g->fair;
+	g->active = 0;
+	g->epoch = jiffies;
 	sf_link_forget(&g->s.link);
 }
 
@@ -525,6 +530,7 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 				    sf_groups_codel_drop, sf_groups_codel_take);
 	else
 		skb = sf_groups_take(sch, queue);
+	f->known = true;
 	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
@@ -794,6 +800,8 @@ static void sf_groups_reset(struct Qdisc *sch)
 	}
 	g->s.memory = 0;
 	g->credit = 0;
+	g->debt_max = 0;
+	g->late = false;
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
@@ -876,6 +884,8 @@ static __always_inline void sf_groups_sort_again(struct sf_groups *g,
 	}
 	g->credit = 0;
 	g->debt_max = 0;
+	g->overdue = 0;
+	g->late = false;
 }
 
 /* For init, before anything can fail */
