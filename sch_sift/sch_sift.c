@@ -195,7 +195,7 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
 	sf_band_append(sch, &q->bands.band[i], sf_bands_queue(&q->bands, to->hash), skb);
 	if (q->s.held == 1)
-		sf_link_forget(&q->s.link);
+		sf_link_restart(&q->s.link);
 	return true;
 }
 

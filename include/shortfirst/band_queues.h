@@ -212,7 +212,7 @@ static __always_inline void sf_band_served(const struct sf_bands *b, struct sf_b
 		return;
 	if (band->used > 1)
 		sf_band_pass(b, band);
-	else if (band->used)
+	else	/* Nobody waits for it: it owes nothing, though it may be empty now. */
 		queue->deficit = b->quantum;
 }
 

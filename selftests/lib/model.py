@@ -125,6 +125,8 @@ class Band:
             self.ring.remove(name)
             if self.deficit[name] <= 0:
                 self.deficit[name] += self.quantum
+            if self.deficit[name] <= 0 and not self.ring:  # nobody waits for it
+                self.deficit[name] = self.quantum
         if len(self.ring) == 1 and self.deficit[self.ring[0]] <= 0:
             self.deficit[self.ring[0]] = self.quantum
         for _ in range(TURNS_PASSED if self.ring else 0):
