@@ -84,7 +84,8 @@ def test_ever_new_tuples(gate: Callable[..., Gate], policy: str) -> None:
     def more(turn: int) -> None:
         d0.send(flow(2 * turn + 2).frame(1500, 0))
 
-    assert served(d0, 1, 400, more) > 0.11
+    # An eighth, but where this takes long two seconds of that may be missing.
+    assert served(d0, 1, 400, more) > 0.03
 
 
 @pytest.mark.parametrize("policy", ["sqf", "fq"])
@@ -109,7 +110,7 @@ def test_one_connection_after_another(gate: Callable[..., Gate], policy: str) ->
     def more(turn: int) -> None:
         d0.send(flow(2 * (turn // 160) + 2).frame(1500, 0))
 
-    assert served(d0, 1, 800, more) > 0.11
+    assert served(d0, 1, 800, more) > 0.03
 
 
 def test_policies_that_change(gate: Callable[..., Gate]) -> None:
