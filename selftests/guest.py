@@ -20,7 +20,7 @@ from .lib.drop_reasons import EVENT, TRACING
 from .lib.gate import Device, Gate
 from .lib.options import KINDS, TOP, of
 from .lib.refusals import Spare, spare_devices
-from .report import WHY
+from .report import HOST_CLOCK, WHY
 
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
         "tdc: the kernel's own tests of tc, which are run on one kernel",
+        "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
     ):
         config.addinivalue_line("markers", mark)
@@ -61,6 +62,8 @@ def _cannot(item: pytest.Item) -> str:
         return "only our own kernels let allocations fail"
     if item.get_closest_marker("kprobes") and OWN in ("native", "sanitized"):
         return "user-mode Linux has no kprobes"
+    if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
+        return "only the clock of user-mode Linux waits for all that is slow"
     if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():

@@ -33,7 +33,8 @@ class Result:
 class Guest:
     """One guest and its job. Guests with different names may run at the same time.
 
-    mode     "functional": all of the root and of the tests, real time, and in QEMU two processors;
+    mode     "functional": all of the root and of the tests; in QEMU real time and two processors,
+             in user-mode Linux virtual time, but for a shell;
              "virtual": only what the run needs, one processor, and a time of its own. In QEMU
              its clock counts instructions, in user-mode Linux (the native kernel) only waiting;
              "real": like "virtual" in real time, on the real processor with its caches, so only

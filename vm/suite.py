@@ -24,7 +24,7 @@ HOST_TESTS = [
     *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
     "--ignore=lab/guest/tests",
 ]
-# Guests, of which all tests of a kernel are shared; in user-mode Linux they mostly sleep.
+# Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
 SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
@@ -209,14 +209,15 @@ def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     first: list[Task] = [] if tests else [Host()]
-    first += [task for kernel in kernels if kernel in PARTS for task in guests(kernel, tests)]
+    own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
+    first += [task for kernel in own if kernel in PARTS for task in guests(kernel, tests)]
     second = [task for kernel in others for task in guests(kernel, tests)]
 
-    outcomes = stage(first, len(first))
+    most = len(os.sched_getaffinity(0)) + 1  # some sleep, and the last does not end alone
+    outcomes = stage(first, most)
     stopped = len(others) < len(kernels) and any(outcome.failures for outcome in outcomes)
     if not stopped:
-        # They sleep for a quarter of the time
-        outcomes += stage(second, len(os.sched_getaffinity(0)) + 1)
+        outcomes += stage(second, most)
     print("\nthe slowest:")
     tests_run = [(test, outcome.where) for outcome in outcomes for test in outcome.told.tests]
     tests_run.sort(key=lambda run: -run[0].seconds)

@@ -12,14 +12,19 @@ from vm.root import VMError
 
 
 @pytest.mark.parametrize(
-    ("mode", "travels", "seed"),
-    [(FUNCTIONAL, False, None), (VIRTUAL, True, "7"), (REAL, False, "7")],
+    ("mode", "terminal", "travels", "seed"),
+    [
+        (FUNCTIONAL, False, True, None),
+        (FUNCTIONAL, True, False, None),
+        (VIRTUAL, False, True, "7"),
+        (REAL, False, False, "7"),
+    ],
 )
 def test_only_virtual_time_travels(
-    tmp_path: Path, mode: str, travels: bool, seed: str | None
+    tmp_path: Path, mode: str, terminal: bool, travels: bool, seed: str | None
 ) -> None:
     built = Built("native", "7.2-native", tmp_path, tmp_path, tmp_path)
-    made = uml.machine(built, mode, 7, tmp_path, False)
+    made = uml.machine(built, mode, 7, tmp_path, terminal)
     assert ("time-travel=inf-cpu" in made.command) == travels
     assert made.environment and made.environment.get("SF_SEED") == seed
 

@@ -18,7 +18,7 @@ MATCHALL = "tc filter add dev d0 parent {}: protocol all matchall classid {}:1"
 ONE_BAND = "bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
 HFSC = [
     "tc qdisc replace dev d0 parent 1:1 handle 2: hfsc default 1",
-    "tc class add dev d0 parent 2: classid 2:1 hfsc sc rate 10gbit ul rate 10gbit",
+    "tc class add dev d0 parent 2: classid 2:1 hfsc sc rate 10gbit",
 ]
 PARENTS = {
     "prio": [f"tc qdisc replace dev d0 parent 1:1 handle 2: prio {ONE_BAND}"],
