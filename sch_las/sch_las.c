@@ -91,19 +91,7 @@ static u64 las_tail_rank(const struct sf_groups *g, const struct sf_queue *queue
 /* As published the last of the order loses, or by visible size the longest queue. */
 static u64 las_loss(const struct sf_groups *g, const struct sf_queue *queue)
 {
-	if (las_of(g)->visible)
-		return BIT_ULL(32) | (U32_MAX - queue->backlog);
-	return ~las_tail_rank(g, queue);
-}
-
-static __always_inline u32 las_draw(struct sf_groups *g, u32 count)
-{
-	return 0;
-}
-
-static bool las_singles(const struct sf_groups *g)
-{
-	return false;
+	return las_of(g)->visible ? sf_groups_longest(g, queue) : ~las_tail_rank(g, queue);
 }
 
 /* As published: the queue with the last packet of the order */
@@ -133,8 +121,6 @@ static const struct sf_order las_order = {
 	.rank		= las_rank,
 	.newcomers	= las_newcomers,
 	.loss		= las_loss,
-	.draw		= las_draw,
-	.singles	= las_singles,
 	.last		= las_last,
 };
 
@@ -273,30 +259,10 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct tc_las_xstats st;
+	struct tc_las_xstats st = { .type = TC_LAS_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	st = (struct tc_las_xstats) {
-		.type		= TC_LAS_XSTATS_QDISC,
-		.drop_limit	= g->s.drop_limit,
-		.drop_memory	= g->s.drop_memory,
-		.drop_buffer	= g->s.drop_buffer,
-		.drop_new	= g->drop_new,
-		.drop_codel	= g->codel_stats.drop_count,
-		.marked		= sf_groups_marked(g),
-		.flows_new	= g->queues[SF_NEW_FLOWS],
-		.flows_long	= g->queues[SF_LONG_FLOWS],
-		.flows_seen	= g->s.table.assigned,
-		.evictions	= g->s.table.evictions,
-		.overflow	= g->s.overflow,
-		.gso_split	= g->s.gso_split,
-		.flows_queued	= sf_table_queued(&g->s.table) +
-				  !!g->s.table.elsewhere,
-		.records	= g->s.table.used,
-		.memory		= g->s.memory,
-		.memory_peak	= g->s.memory_peak,
-		.room		= sf_link_room(&g->s.link),
-	};
+	sf_groups_tell(g, &st);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -94,11 +94,6 @@ static bool sqf_newcomers(const struct sf_groups *g)
 	return g->known.percent;
 }
 
-static u64 sqf_loss(const struct sf_groups *g, const struct sf_queue *queue)
-{
-	return BIT_ULL(32) | (U32_MAX - queue->backlog);
-}
-
 static u32 sqf_draw(struct sf_groups *g, u32 count)
 {
 	struct sqf_sched *q = container_of(g, struct sqf_sched, g);
@@ -112,19 +107,12 @@ static bool sqf_singles(const struct sf_groups *g)
 	return sqf_without_shares(g) || sqf_of(g)->policy == TC_SQF_POLICY_LQF;
 }
 
-static struct sf_queue *sqf_last(const struct sf_groups *g, struct sf_queue *loser,
-				 struct sf_queue *ranked, struct sf_queue *newest)
-{
-	return NULL;
-}
-
 static const struct sf_order sqf_order = {
 	.rank		= sqf_rank,
 	.newcomers	= sqf_newcomers,
-	.loss		= sqf_loss,
+	.loss		= sf_groups_longest,
 	.draw		= sqf_draw,
 	.singles	= sqf_singles,
-	.last		= sqf_last,
 };
 
 static __always_inline bool sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
@@ -264,31 +252,12 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct tc_sqf_xstats st;
+	struct tc_sqf_xstats st = { .type = TC_SQF_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	st = (struct tc_sqf_xstats) {
-		.type		= TC_SQF_XSTATS_QDISC,
-		.memory		= g->s.memory,
-		.drop_limit	= g->s.drop_limit,
-		.drop_memory	= g->s.drop_memory,
-		.flows_seen	= g->s.table.assigned,
-		.evictions	= g->s.table.evictions,
-		.overflow	= g->s.overflow,
-		.gso_split	= g->s.gso_split,
-		.flows_queued	= sf_table_queued(&g->s.table) +
-				  !!g->s.table.elsewhere,
-		.records	= g->s.table.used,
-		.memory_peak	= g->s.memory_peak,
-		.longest	= g->s.held ? sf_groups_victim(g, &sqf_order)->backlog : 0,
-		.drop_buffer	= g->s.drop_buffer,
-		.drop_new	= g->drop_new,
-		.drop_codel	= g->codel_stats.drop_count,
-		.marked		= sf_groups_marked(g),
-		.flows_new	= g->queues[SF_NEW_FLOWS],
-		.flows_long	= g->queues[SF_LONG_FLOWS],
-		.room		= sf_link_room(&g->s.link),
-	};
+	sf_groups_tell(g, &st);
+	if (g->s.held)
+		st.longest = sf_groups_victim(g, &sqf_order)->backlog;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -33,9 +33,6 @@
 #include <linux/slab.h>
 #include "bands.h"
 
-/* What a queue has sent beyond its turn counts up to so many quanta. */
-#define SF_TURNS_OWED		64
-
 /* In quanta: no queue counts as shorter. */
 #define SF_TURNS_ALIKE		2
 
@@ -134,31 +131,23 @@ static inline struct sf_queue *sf_band_turn(const struct sf_band *band)
 static inline void sf_band_join(struct sf_band *band, u32 i)
 {
 	struct sf_queue *queues = band->queues;
-	u32 last;
 
 	if (!band->used++) {
-		queues[i].turn.next = i;
-		queues[i].turn.prev = i;
+		queues[i].listed.next = i;
+		queues[i].listed.prev = i;
 		band->first = i;
 		return;
 	}
-	last = queues[band->first].turn.prev;
-	queues[i].turn.next = band->first;
-	queues[i].turn.prev = last;
-	queues[last].turn.next = i;
-	queues[band->first].turn.prev = i;
+	sf_ring_add(queues, band->first, i);
 }
 
 /* It has lost its last one. */
 static inline void sf_band_leave(struct sf_band *band, u32 i)
 {
-	struct sf_link at = band->queues[i].turn;
-
 	band->used--;
-	band->queues[at.next].turn.prev = at.prev;
-	band->queues[at.prev].turn.next = at.next;
+	sf_ring_del(band->queues, i);
 	if (band->first == i)
-		band->first = at.next;
+		band->first = band->queues[i].listed.next;
 }
 
 /* sf_band_append - put @skb at the end of queue @i of @band, and count it */
@@ -190,7 +179,7 @@ static noinline void sf_band_pass(const struct sf_bands *b, struct sf_band *band
 		if (queue->deficit > 0)
 			return;
 		queue->deficit += b->quantum;
-		band->first = queue->turn.next;
+		band->first = queue->listed.next;
 	}
 }
 
@@ -285,7 +274,7 @@ static noinline u32 sf_band_longest(struct sf_bands *b, struct sf_band *band)
 		most = (u64)max(queues[band->longest].backlog, least) << 32;
 	if (queues[band->hand].qlen)
 		i = band->hand;
-	for (; count; count--, i = queues[i].turn.next) {
+	for (; count; count--, i = queues[i].listed.next) {
 		/* What is behind the length is another number for each queue. */
 		rank = (u64)max(queues[i].backlog, least) << 32 | (u32)(i * factor + add);
 		if (rank >= most) {

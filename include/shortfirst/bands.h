@@ -8,6 +8,9 @@
 
 #include "sched.h"
 
+/* What a queue has sent beyond its turn counts up to so many quanta. */
+#define SF_TURNS_OWED		64
+
 enum { SF_HIGH, SF_LOW, SF_BANDS };
 
 /* The low band's claim: bytes * percent */

@@ -113,11 +113,12 @@ struct sf_queue {
 		};
 		struct {
 			struct sf_link	listed;
-			struct codel_vars codel;
-		};
-		struct {			/* band_queues.h */
-			struct sf_link	turn;
-			s32		deficit;	/* bytes left of its turn */
+			union {
+				struct codel_vars codel;
+				s32	deficit;	/* band_queues.h: bytes left of
+							 * its turn
+							 */
+			};
 		};
 	};
 	u32	qlen;		/* packets */
@@ -272,27 +273,24 @@ static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 		t->queues_short = false;
 }
 
-/*
- * Lists of queues, linked by numbers. Each is circular, and begins and ends with a queue
- * that is not in it.
- */
-static inline void sf_list_add_tail(struct sf_table *t, u32 list, u32 i)
+/* Rings of queues, linked by numbers: put queue @i before @next, which is in one */
+static inline void sf_ring_add(struct sf_queue *queues, u32 next, u32 i)
 {
-	struct sf_queue *queue = t->queues;
-	u32 last = queue[list].listed.prev;
+	u32 prev = queues[next].listed.prev;
 
-	queue[i].listed.next = list;
-	queue[i].listed.prev = last;
-	queue[last].listed.next = i;
-	queue[list].listed.prev = i;
+	queues[i].listed.next = next;
+	queues[i].listed.prev = prev;
+	queues[prev].listed.next = i;
+	queues[next].listed.prev = i;
 }
 
-static inline void sf_list_del(struct sf_table *t, struct sf_queue *queue)
+/* and take it out again. */
+static inline void sf_ring_del(struct sf_queue *queues, u32 i)
 {
-	struct sf_link at = queue->listed;
+	struct sf_link at = queues[i].listed;
 
-	t->queues[at.next].listed.prev = at.prev;
-	t->queues[at.prev].listed.next = at.next;
+	queues[at.next].listed.prev = at.prev;
+	queues[at.prev].listed.next = at.next;
 }
 
 /* The way of @set that is to become a newcomer's, or SF_WAYS if there is none */

@@ -105,9 +105,6 @@
 /* Of so many equal queues, if there are more, one is drawn to lose a packet. */
 #define SF_DRAW			16
 
-/* What a long flow has sent beyond its turn counts up to so many quanta. */
-#define SF_TURNS		64
-
 /* Which of the orders a queue is in */
 enum {
 	SF_NOBODYS,
@@ -165,13 +162,13 @@ struct sf_order {
 	 * leave.
 	 */
 	u64 (*loss)(const struct sf_groups *g, const struct sf_queue *queue);
-	/* Which of @count that are equal in that, long flows' or not; 0: the newest */
+	/* Which of @count that are equal in that, long flows' or not; NULL: the newest */
 	u32 (*draw)(struct sf_groups *g, u32 count);
-	/* Can a queue lose the only packet it has had while others have more? */
+	/* Can a queue lose the only packet it has had while others have more? NULL: no */
 	bool (*singles)(const struct sf_groups *g);
 	/*
-	 * Who loses a packet, if no long flow does: by shares if NULL is returned. The first
-	 * of the losers, the last by rank and the newest are given, or NULL.
+	 * Who loses a packet, if no long flow does: by shares if this or what it returns is
+	 * NULL. The first of the losers, the last by rank and the newest are given, or NULL.
 	 */
 	struct sf_queue *(*last)(const struct sf_groups *g, struct sf_queue *loser,
 				 struct sf_queue *ranked, struct sf_queue *newest);
@@ -232,7 +229,7 @@ static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 grou
 	g->waiting[group] += queue->backlog;
 	switch (group) {
 	case SF_NEW_FLOWS:
-		sf_list_add_tail(&g->s.table, SF_LIST, sf_groups_number(g, queue));
+		sf_ring_add(g->s.table.queues, SF_LIST, sf_groups_number(g, queue));
 		break;
 	case SF_SHORT_FLOWS:
 		queue->rank = order->rank(g, f, queue);
@@ -242,7 +239,7 @@ static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 grou
 		codel_vars_init(&queue->codel);
 		/* What it has sent beyond its turn is not forgotten. */
 		f->deficit = min(f->deficit, 0) + (s32)g->quantum;
-		sf_list_add_tail(&g->s.table, SF_LONG, sf_groups_number(g, queue));
+		sf_ring_add(g->s.table.queues, SF_LONG, sf_groups_number(g, queue));
 		break;
 	}
 }
@@ -254,7 +251,7 @@ static void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
 	switch (queue->group) {
 	case SF_NEW_FLOWS:
 	case SF_LONG_FLOWS:
-		sf_list_del(&g->s.table, queue);
+		sf_ring_del(g->s.table.queues, sf_groups_number(g, queue));
 		break;
 	case SF_SHORT_FLOWS:
 		rb_erase_cached(&queue->node, &g->ranked);
@@ -309,7 +306,7 @@ static __always_inline void sf_groups_lose(struct sf_groups *g, struct sf_queue 
 {
 	if (queue->heaped) {
 		sf_groups_loser_moved(g, queue, order);
-	} else if (queue->qlen > 1 || order->singles(g)) {
+	} else if (queue->qlen > 1 || (order->singles && order->singles(g))) {
 		queue->heaped = true;
 		sf_heap_add(&g->losers, sf_groups_loser(g, queue, order));
 	}
@@ -363,6 +360,12 @@ static struct sf_queue *sf_groups_first_loser(struct sf_groups *g,
 	return NULL;
 }
 
+/* For sf_order.loss: the longest queue */
+static u64 sf_groups_longest(const struct sf_groups *g, const struct sf_queue *queue)
+{
+	return BIT_ULL(32) | (U32_MAX - queue->backlog);
+}
+
 /* One of those that are equal to the first of the losers; they are below each other. */
 static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 						       const struct sf_order *order)
@@ -378,7 +381,7 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 			if (node[child].rank == node[0].rank)
 				equal[count++] = child;
 	}
-	i = order->draw(g, count);
+	i = order->draw ? order->draw(g, count) : 0;
 	queue = &g->s.table.queues[node[equal[i]].queue];
 	first = &g->s.table.queues[node[0].queue];
 	/* It may have sent since it was put there, or be of a group that is not to lose. */
@@ -423,12 +426,20 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 	/* Of those behind it nothing is known: the heap sorts long flows first. */
 	if (loser && loser->group == SF_LONG_FLOWS)
 		loser = NULL;
-	last = order->last(g, loser, ranked, newest);
+	last = order->last ? order->last(g, loser, ranked, newest) : NULL;
 	if (last)
 		return last;
 	if (newest && fresh * 100 > others * (100 - g->known.percent))
 		return loser && loser->group == SF_NEW_FLOWS ? loser : newest;
 	return loser ?: ranked ?: newest;
+}
+
+/* Nobody has waited, and long flows have had no more than is theirs. */
+static inline void sf_groups_forget_debt(struct sf_groups *g)
+{
+	g->credit = -g->debt_max;
+	g->overdue = 0;
+	g->late = false;
 }
 
 /* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
@@ -438,6 +449,8 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->fair_from = g->fair;
 	g->active = 0;
 	g->epoch = jiffies;
+	g->debt_max = 0;
+	sf_groups_forget_debt(g);
 	sf_link_forget(&g->s.link);
 }
 
@@ -511,9 +524,8 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	s32 quantum = g->quantum;
-	s32 least = -SF_TURNS * quantum;
-	struct sf_table *t = &g->s.table;
-	struct sf_queue *queue;
+	s32 least = -SF_TURNS_OWED * quantum;
+	struct sf_queue *queues = g->s.table.queues, *queue;
 	struct sk_buff *skb;
 	struct sf_flow *f;
 
@@ -521,8 +533,8 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 	       f->deficit <= 0) {
 		/* The quantum may have been larger. */
 		f->deficit = max(f->deficit, least) + quantum;
-		sf_list_del(t, queue);
-		sf_list_add_tail(t, SF_LONG, sf_groups_number(g, queue));
+		sf_ring_del(queues, queue - queues);
+		sf_ring_add(queues, SF_LONG, queue - queues);
 	}
 	if (g->aqm)
 		skb = codel_dequeue(sch, &queue->backlog, &g->codel, &queue->codel,
@@ -724,12 +736,10 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	g->waiting[queue->group] += qdisc_pkt_len(skb);
 	sf_groups_place(g, queue, order);
 	sf_groups_lose(g, queue, order);
-	/* A busy period begins: nobody has waited or had too much in it. */
+	/* A busy period begins. */
 	if (g->s.held == 1) {
 		sf_link_restart(&g->s.link);
-		g->credit = -g->debt_max;
-		g->overdue = 0;
-		g->late = false;
+		sf_groups_forget_debt(g);
 	}
 	return true;
 }
@@ -799,9 +809,6 @@ static void sf_groups_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 	}
 	g->s.memory = 0;
-	g->credit = 0;
-	g->debt_max = 0;
-	g->late = false;
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
@@ -850,7 +857,6 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 				  const u32 *opt)
 {
 	g->fair = opt[at->fair] ?: SF_NEVER;
-	g->fair_from = g->fair;
 	g->leak_min = div_u64((u64)opt[at->forgive] << SF_LEAK_SHIFT, HZ);
 	g->share = (opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
 	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
@@ -882,10 +888,6 @@ static __always_inline void sf_groups_sort_again(struct sf_groups *g,
 		sf_groups_place(g, queue, order);
 		sf_groups_lose(g, queue, order);
 	}
-	g->credit = 0;
-	g->debt_max = 0;
-	g->overdue = 0;
-	g->late = false;
 }
 
 /* For init, before anything can fail */
@@ -915,10 +917,31 @@ static inline void sf_groups_free(struct sf_groups *g)
 	sf_table_free(&g->s.table);
 }
 
-/* For a dump: the packets that CoDel has marked */
-static inline u64 sf_groups_marked(const struct sf_groups *g)
-{
-	return (u64)g->codel_stats.ecn_mark + g->codel_stats.ce_mark;
-}
+/* Tell what the statistics of every such kind have, under the lock; @st is the kind's. */
+#define sf_groups_tell(g, st)							\
+	do {									\
+		const struct sf_groups *__g = (g);				\
+		typeof(st) __st = (st);						\
+										\
+		__st->memory = __g->s.memory;					\
+		__st->memory_peak = __g->s.memory_peak;				\
+		__st->drop_limit = __g->s.drop_limit;				\
+		__st->drop_memory = __g->s.drop_memory;				\
+		__st->drop_buffer = __g->s.drop_buffer;				\
+		__st->drop_new = __g->drop_new;					\
+		__st->drop_codel = __g->codel_stats.drop_count;			\
+		__st->marked = (u64)__g->codel_stats.ecn_mark +			\
+			       __g->codel_stats.ce_mark;			\
+		__st->flows_new = __g->queues[SF_NEW_FLOWS];			\
+		__st->flows_long = __g->queues[SF_LONG_FLOWS];			\
+		__st->flows_queued = sf_table_queued(&__g->s.table) +		\
+				     !!__g->s.table.elsewhere;			\
+		__st->flows_seen = __g->s.table.assigned;			\
+		__st->records = __g->s.table.used;				\
+		__st->evictions = __g->s.table.evictions;			\
+		__st->overflow = __g->s.overflow;				\
+		__st->gso_split = __g->s.gso_split;				\
+		__st->room = sf_link_room(&__g->s.link);			\
+	} while (0)
 
 #endif
