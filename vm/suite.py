@@ -27,7 +27,7 @@ HOST_TESTS = [
 # Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
-SHARES = 4  # what is alike on all kernels is run on each with every so many-th commit
+SHARES = 8  # what is alike on all kernels is run on each with every so many-th commit
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
@@ -213,11 +213,13 @@ def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
     first += [task for kernel in own if kernel in PARTS for task in guests(kernel, tests)]
     second = [task for kernel in others for task in guests(kernel, tests)]
 
-    most = len(os.sched_getaffinity(0)) + 1  # some sleep, and the last does not end alone
-    outcomes = stage(first, most)
+    processors = len(os.sched_getaffinity(0))
+    outcomes = stage(first, processors + 1)  # the host's tests sleep now and then
     stopped = len(others) < len(kernels) and any(outcome.failures for outcome in outcomes)
     if not stopped:
-        outcomes += stage(second, most)
+        # They sleep for a quarter of the time, but one more, each of two processors, slows them:
+        # who spins for a lock waits for one that has none
+        outcomes += stage(second, processors)
     print("\nthe slowest:")
     tests_run = [(test, outcome.where) for outcome in outcomes for test in outcome.told.tests]
     tests_run.sort(key=lambda run: -run[0].seconds)
