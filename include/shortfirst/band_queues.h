@@ -36,7 +36,8 @@
 /* In quanta: no queue counts as shorter. */
 #define SF_TURNS_ALIKE		2
 
-/* So many queues are compared at a time to find the longest. */
+/* So many queues are passed over at a time, since they owe, and compared to find the longest. */
+#define SF_TURNS_PASSED		64
 #define SF_QUEUES_COMPARED	128
 
 struct sf_band {

@@ -41,12 +41,11 @@
 /* A table this small has a queue for each record, a larger one for each second. */
 #define SF_FEW_FLOWS		256
 
-/* The first queues: the ends of lists (groups.h), what waits elsewhere, and the flows' */
-#define SF_SORT_LISTS		0
-#define SF_SORTS		4
-#define SF_LONG			SF_SORTS
-#define SF_ELSEWHERE		5
-#define SF_FIRST_QUEUE		6
+/* The first queues: the ends of the list, what waits elsewhere, and the flows' */
+#define SF_LIST			0
+#define SF_ELSEWHERE		1
+#define SF_LONG			2
+#define SF_FIRST_QUEUE		3
 
 /* The flow of the queue SF_ELSEWHERE */
 #define SF_NO_FLOW		U32_MAX
@@ -64,7 +63,6 @@ struct sf_flow {
 					bool	known;
 					bool	priority;
 					u8	age;	/* measurements */
-					u8	epoch;	/* the last of them */
 				};
 			};
 		};
@@ -128,7 +126,6 @@ struct sf_queue {
 	u32	flow;		/* whose it is, or SF_NO_FLOW */
 	u8	group;		/* 0 if nobody's */
 	bool	heaped;		/* the same */
-	u8	sort;		/* of a newcomer */
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);
@@ -195,10 +192,8 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
-	for (i = SF_SORT_LISTS; i <= SF_LONG; i++) {
-		t->queues[i].listed.next = i;
-		t->queues[i].listed.prev = i;
-	}
+	t->queues[SF_LONG].listed.next = SF_LONG;
+	t->queues[SF_LONG].listed.prev = SF_LONG;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;

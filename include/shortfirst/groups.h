@@ -6,23 +6,19 @@
  * Flows with packets are in three groups:
  *
  *	new	flow A: [ ]  flow B: [ ][ ]  flow C: [ ]	by arrival: a list
- *		flow D: [ ]					of each sort, in turn
  *
- *	short	flow E: [ ][ ]		  rank 3750		by rank: an rbtree
- *		flow F: [ ][ ]...[ ]	  rank 97500
+ *	short	flow D: [ ][ ]		  rank 3750		by rank: an rbtree
+ *		flow E: [ ][ ]...[ ]	  rank 97500
  *
- *	long	flow G: [ ][ ]...[ ]				in turn: a list
+ *	long	flow F: [ ][ ]...[ ]				in turn: a list
  *		all that have no record: [ ]...[ ]
  *
- *	losers	G, F, E, B					who is to lose a packet: a heap
+ *	losers	F, E, D, B					who is to lose a packet: a heap
  *
  * - A newcomer has had nothing served yet. Newcomers go first, but while there are any, the
  *   short flows are owed `known_share` of the bytes (bands.h), and there are no more than
  *   `newcomers` of them: what is one too many is dropped and not remembered. Ever new
- *   tuples are the cheapest of attacks: they hurt newcomers only, and of these only those
- *   of their own sort, by the size of the first packet and whether it is of TCP. There may
- *   be a quarter of `newcomers` of a sort, however many others there are. Who sends of all
- *   sorts has to share his rate among them.
+ *   tuples are the cheapest of attacks: they hurt newcomers only.
  * - A short flow is one of a low rank or of a high one: the lowest goes first. Of equal
  *   ranks it is the one whose first packet has waited for longest.
  * - A long flow has attained more than `fair`, or than may wait. Long flows are served in
@@ -30,9 +26,9 @@
  *   bytes. Until that comes to SF_DEBT it costs the short flows nothing: what long flows
  *   have had beyond it counts, as does a time in which none of them waited. Then they are
  *   late, and owed as much as fair queueing would give them, until nobody else waits.
- *   Of what short flows send the last of them have that part, too, once they have waited
- *   for SF_OVERDUE. A long flow's own queue is held short by CoDel (codel.h). Short flows
- *   are left alone: a drop would cost them a timeout.
+ *   While there are no long flows, the last of the short ones has that part, once it has
+ *   waited for SF_OVERDUE. A long flow's own queue is held short by CoDel (codel.h). Short
+ *   flows are left alone: a drop would cost them a timeout.
  *
  * What a flow has attained leaks, but never what waits: `forgive_share` of the link's rate,
  * divided among the flows that are active and of some age, or `forgive` if that is more.
@@ -91,26 +87,20 @@
  * A flow seen in so many measurements of the link is one of those between which forgiving is
  * divided.
  */
-#define SF_AGE			12
+#define SF_AGE			8
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(2 * HZ)
 
 /*
- * Short flows leave long_share to those of themselves, too, that have waited for so long: each
- * time a full packet is owed, in hundredths of bytes, one of the last by rank has it.
+ * While no long flow has packets, each time a full packet is owed, in hundredths of bytes,
+ * it is a short flow's that has waited for so long.
  */
 #define SF_OWED			(100 * ETH_FRAME_LEN)
-#define SF_LAST			16
-#define SF_OVERDUE		MS2TIME(1500)
+#define SF_OVERDUE		MS2TIME(1000)
 
 /* A SYN begins a new flow if nothing of the old one was seen for so long. */
 #define SF_SILENCE		HZ
-
-/* A newcomer is large if its first packet has more bytes. The bits of sorts: */
-#define SF_SMALL		512
-#define SF_LARGE		1
-#define SF_NOT_TCP		2
 
 /* Of so many equal queues, if there are more, one is drawn to lose a packet. */
 #define SF_DRAW			16
@@ -135,11 +125,7 @@ struct sf_groups {
 	u32		long_share;	/* percent of the bytes that are the long ones' */
 	s64		credit;		/* what they have not had of it, in hundredths */
 	s64		debt_max;	/* or may do without */
-	s32		overdue;	/* what short flows owe those that wait for long */
-	u64		had[SF_SORTS];	/* bytes of newcomers, or as much as the others */
-	u64		had_last;	/* by the one that was served last, before it was */
-	u32		fresh[SF_SORTS];	/* how many newcomers wait */
-	u32		sorts;		/* a bit for each of which one does */
+	u32		overdue;	/* the same, while there were none */
 	u32		waiting[SF_GROUPS];	/* bytes, wrapping as backlog does */
 	struct codel_params codel;
 	struct codel_stats codel_stats;
@@ -149,8 +135,8 @@ struct sf_groups {
 	u64		leak_min;
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
-	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
-	u8		epoch;		/* measurements of the link; wraps */
+	u32		active;		/* flows of SF_AGE that have been seen since epoch */
+	u32		epoch;		/* jiffies, when the link was measured last */
 	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
 	u32		newcomers_max;
 	u32		quantum;
@@ -219,54 +205,10 @@ static inline bool sf_groups_less(struct rb_node *a, const struct rb_node *b)
 	return sf_earlier(x->head, y->head);
 }
 
-/* The list that a newcomer waits in */
-static inline u32 sf_groups_newcomers(u8 sort)
-{
-	return SF_SORT_LISTS + sort;
-}
-
-/*
- * Of which sort a newcomer is. That is the sender's to choose, and gains him other company,
- * but no more: each sort has its turn.
- */
-static inline u8 sf_groups_sort(const struct sf_flow_key *key, const struct sk_buff *skb)
-{
-	return (key->proto == IPPROTO_TCP ? 0 : SF_NOT_TCP) |
-	       (qdisc_pkt_len(skb) > SF_SMALL ? SF_LARGE : 0);
-}
-
 /* The first of a list, or what has no packets if it is empty */
 static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g, u32 list)
 {
 	return &g->s.table.queues[g->s.table.queues[list].listed.next];
-}
-
-/* Do newcomers of several sorts wait? Only then it counts what each sort has. */
-static inline bool sf_groups_sorts_meet(const struct sf_groups *g)
-{
-	return g->sorts & (g->sorts - 1);
-}
-
-/*
- * The newcomer that is served next, or what has no packets if there is none: of the sort that
- * has had least, or if newcomers are not held apart, the first.
- */
-static inline struct sf_queue *sf_groups_next_new(const struct sf_groups *g)
-{
-	u32 sort = g->sorts ? __ffs(g->sorts) : 0;
-	struct sf_queue *found = sf_groups_first_of(g, sf_groups_newcomers(sort)), *queue;
-
-	if (likely(!sf_groups_sorts_meet(g)))
-		return found;
-	for (sort++; sort < SF_SORTS; sort++) {
-		if (!g->fresh[sort])
-			continue;
-		queue = sf_groups_first_of(g, sf_groups_newcomers(sort));
-		if (g->known.percent ? g->had[sort] < g->had[found->sort] :
-				       sf_earlier(queue->head, found->head))
-			found = queue;
-	}
-	return found;
 }
 
 /* The last of a list, NULL if it is empty */
@@ -275,21 +217,6 @@ static inline struct sf_queue *sf_groups_end_of(const struct sf_groups *g, u32 l
 	u32 last = g->s.table.queues[list].listed.prev;
 
 	return last == list ? NULL : &g->s.table.queues[last];
-}
-
-/* The newest of that sort of which most wait, or if newcomers are not held apart, of all */
-static inline struct sf_queue *sf_groups_newest(const struct sf_groups *g)
-{
-	struct sf_queue *found = sf_groups_end_of(g, sf_groups_newcomers(0)), *queue;
-	u8 sort;
-
-	for (sort = 1; sort < SF_SORTS; sort++) {
-		queue = sf_groups_end_of(g, sf_groups_newcomers(sort));
-		if (queue && (!found || (g->known.percent ? g->fresh[sort] > g->fresh[found->sort] :
-						sf_earlier(found->head, queue->head))))
-			found = queue;
-	}
-	return found;
 }
 
 static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 group,
@@ -302,14 +229,7 @@ static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 grou
 	g->waiting[group] += queue->backlog;
 	switch (group) {
 	case SF_NEW_FLOWS:
-		queue->sort = sf_groups_sort(&f->key, queue->head);
-		/* What a sort has not had while it had nothing to send is not owed. */
-		if (!g->fresh[queue->sort]++) {
-			g->sorts |= BIT(queue->sort);
-			g->had[queue->sort] = max(g->had[queue->sort], g->had_last);
-		}
-		sf_ring_add(g->s.table.queues, sf_groups_newcomers(queue->sort),
-			    sf_groups_number(g, queue));
+		sf_ring_add(g->s.table.queues, SF_LIST, sf_groups_number(g, queue));
 		break;
 	case SF_SHORT_FLOWS:
 		queue->rank = order->rank(g, f, queue);
@@ -330,9 +250,6 @@ static void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
 	g->waiting[queue->group] -= queue->backlog;
 	switch (queue->group) {
 	case SF_NEW_FLOWS:
-		if (!--g->fresh[queue->sort])
-			g->sorts &= ~BIT(queue->sort);
-		fallthrough;
 	case SF_LONG_FLOWS:
 		sf_ring_del(g->s.table.queues, sf_groups_number(g, queue));
 		break;
@@ -494,7 +411,7 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 {
 	struct rb_node *node = rb_last(&g->ranked.rb_root);
 	struct sf_queue *ranked = node ? sf_groups_queue_of(node) : NULL;
-	struct sf_queue *newest = sf_groups_newest(g), *last;
+	struct sf_queue *newest = sf_groups_end_of(g, SF_LIST), *last;
 	struct sf_queue *loser = sf_groups_first_loser(g, order);
 	u64 fresh = g->waiting[SF_NEW_FLOWS];
 	u64 others = fresh + g->waiting[SF_SHORT_FLOWS];
@@ -517,13 +434,6 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 	return loser ?: ranked ?: newest;
 }
 
-/* All sorts of newcomers have had the same. */
-static inline void sf_groups_forget_turns(struct sf_groups *g)
-{
-	g->had_last = 0;
-	memset(g->had, 0, sizeof(g->had));
-}
-
 /* Nobody has waited, and long flows have had no more than is theirs. */
 static inline void sf_groups_forget_debt(struct sf_groups *g)
 {
@@ -538,7 +448,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->leak = g->share ? U64_MAX : g->leak_min;
 	g->fair_from = g->fair;
 	g->active = 0;
-	g->epoch++;
+	g->epoch = jiffies;
 	g->debt_max = 0;
 	sf_groups_forget_debt(g);
 	sf_link_forget(&g->s.link);
@@ -555,9 +465,9 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	g->credit = max(g->credit, -g->debt_max);
 	if (g->share)
 		g->leak = max(g->leak_min, div64_u64(g->s.link.measured * g->share,
-						     (u64)elapsed * max(g->active, 1U)));
+						     (u64)elapsed * (g->active + 1)));
 	g->active = 0;
-	g->epoch++;
+	g->epoch = jiffies;
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
 		g->fair_from = min_t(u64, g->fair, g->s.link.room);
@@ -615,26 +525,16 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 	struct sf_groups *g = qdisc_priv(sch);
 	s32 quantum = g->quantum;
 	s32 least = -SF_TURNS_OWED * quantum;
-	struct sf_queue *queues = g->s.table.queues, *queue, *owes_least = NULL;
+	struct sf_queue *queues = g->s.table.queues, *queue;
 	struct sk_buff *skb;
 	struct sf_flow *f;
-	u32 passed;
 
-	for (passed = 0; passed < SF_TURNS_PASSED; passed++) {
-		queue = sf_groups_first_of(g, SF_LONG);
-		f = sf_groups_flow(g, queue);
-		if (f->deficit > 0)
-			break;
+	while (queue = sf_groups_first_of(g, SF_LONG), f = sf_groups_flow(g, queue),
+	       f->deficit <= 0) {
 		/* The quantum may have been larger. */
 		f->deficit = max(f->deficit, least) + quantum;
 		sf_ring_del(queues, queue - queues);
 		sf_ring_add(queues, SF_LONG, queue - queues);
-		if (!owes_least || f->deficit > sf_groups_flow(g, owes_least)->deficit)
-			owes_least = queue;
-	}
-	if (unlikely(passed == SF_TURNS_PASSED)) {
-		queue = owes_least;
-		f = sf_groups_flow(g, queue);
 	}
 	if (g->aqm)
 		skb = codel_dequeue(sch, &queue->backlog, &g->codel, &queue->codel,
@@ -654,13 +554,8 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 							    const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	bool meet = queue->group == SF_NEW_FLOWS && sf_groups_sorts_meet(g) && g->known.percent;
 	struct sk_buff *skb = sf_groups_take(sch, queue);
 
-	if (unlikely(meet)) {
-		g->had_last = g->had[queue->sort];
-		g->had[queue->sort] += qdisc_pkt_len(skb);
-	}
 	sf_groups_flow(g, queue)->known = true;
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
@@ -672,7 +567,7 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 /* The newcomer or short flow that is next; there is one */
 static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g)
 {
-	struct sf_queue *fresh = sf_groups_next_new(g), *ranked;
+	struct sf_queue *fresh = sf_groups_first_of(g, SF_LIST), *ranked;
 	const struct rb_node *node = rb_first_cached(&g->ranked);
 
 	if (!node) {
@@ -688,23 +583,17 @@ static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g
 }
 
 /*
- * A packet is owed to the one of the last short flows that has waited for longest, if that is
- * too long. Else NULL, and none is owed.
+ * A packet is owed that no long flow can send: to the last of the short flows if it has
+ * waited for too long. Else NULL, and it is no longer owed.
  */
 static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g)
 {
 	struct rb_node *node = rb_last(&g->ranked.rb_root);
-	struct sf_queue *queue, *found = NULL;
-	u32 i;
+	struct sf_queue *queue = node ? sf_groups_queue_of(node) : NULL;
 
-	for (i = 0; node && i < SF_LAST; i++, node = rb_prev(node)) {
-		queue = sf_groups_queue_of(node);
-		if (!found || sf_earlier(queue->head, found->head))
-			found = queue;
-	}
-	if (found && codel_get_time() - sf_groups_codel_time(found->head) > SF_OVERDUE)
-		return found;
 	g->overdue = 0;
+	if (queue && codel_get_time() - sf_groups_codel_time(queue->head) > SF_OVERDUE)
+		return queue;
 	return NULL;
 }
 
@@ -728,11 +617,12 @@ static __always_inline struct sk_buff *sf_groups_take_next(struct Qdisc *sch,
 	if (unlikely(g->overdue >= SF_OWED))
 		queue = sf_groups_overdue(g);
 	skb = sf_groups_take_short(sch, queue ?: sf_groups_next_short(g), order);
-	if (g->queues[SF_LONG_FLOWS])
+	if (g->queues[SF_LONG_FLOWS]) {
 		g->credit += (s64)share * qdisc_pkt_len(skb);
-	else
+	} else {
 		g->credit = max(g->credit, -g->debt_max) - (s64)share * qdisc_pkt_len(skb);
-	g->overdue += (s32)(queue ? g->long_share - 100 : g->long_share) * (s32)qdisc_pkt_len(skb);
+		g->overdue += share * qdisc_pkt_len(skb);
+	}
 	return skb;
 }
 
@@ -776,13 +666,12 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	u32 elapsed = now - f->seen;
 	u64 leak, most;
 
-	if (f->epoch != g->epoch) {
-		f->epoch = g->epoch;
+	if (!elapsed || (f->queue && g->not_waiting))
+		return;
+	if ((s32)(f->seen - g->epoch) < 0) {
 		f->age = min(f->age + 1, SF_AGE);
 		g->active += f->age == SF_AGE;
 	}
-	if (!elapsed || (f->queue && g->not_waiting))
-		return;
 	leak = g->leak;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
@@ -864,13 +753,8 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sk_buff
 	u8 flags = sf_flow_key_read(skb, &g->s.key);
 	u32 hash = sf_flow_key_hash(&g->s.key, &g->s.table.secret);
 	const struct sf_flow *f = sf_table_find(&g->s.table, &g->s.key, hash);
-	u32 now = jiffies, room = g->newcomers_max / SF_SORTS;
-	u8 sort = sf_groups_sort(&g->s.key, skb);
+	u32 now = jiffies;
 
-	/* The segments of a bundle may be small. */
-	if (g->known.percent && g->fresh[sort] < room &&
-	    (!skb_is_gso(skb) || g->fresh[sort & ~SF_LARGE] < room))
-		return false;
 	if (!f || f->queue)
 		return !f;
 	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now);
@@ -925,7 +809,6 @@ static void sf_groups_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 	}
 	g->s.memory = 0;
-	sf_groups_forget_turns(g);
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
@@ -988,7 +871,6 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 							CODEL_DISABLED_THRESHOLD;
 	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
 	g->s.link.least = SF_ROOM_MIN;
-	sf_groups_forget_turns(g);
 	sf_groups_forget_link(g);
 }
 
