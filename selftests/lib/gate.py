@@ -223,6 +223,13 @@ class Device:
             time.sleep(0.01)
         assert self.unfreed() == 0, "packets were leaked"
 
+    def wait_until_empty(self, kind: str) -> None:
+        """Of a root of that kind: netem's copies are not among the unfreed."""
+        end = time.monotonic() + 20
+        while self.unfreed() or self.show(kind)["qlen"]:
+            assert time.monotonic() < end, run(f"tc -s qdisc show dev {self.dev}")
+            time.sleep(0.02)
+
     def show(self, kind: str | None = None) -> dict[str, Any]:
         shown = json.loads(run(f"tc -s -j qdisc show dev {self.dev}"))
         return next(qdisc for qdisc in shown if qdisc["kind"] == (kind or self.kind))
