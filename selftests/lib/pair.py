@@ -149,23 +149,24 @@ class BandsPair(BasePair):
         if self.model.queues == 1:
             return
         self.gate.change("limit 100000")
-        found: list[Flow] = []  # one of each queue
+        named = {self.queue_name(each): each for each in flows}
 
-        def order(*which: Flow) -> list[int]:
-            for ident, each in enumerate(which):
-                self.gate.send(each.frame(self.model.quantum, ident), CLASSES[HIGH])
+        def order(names: list[Any]) -> list[int]:
+            for ident, name in enumerate(names):
+                self.gate.send(named[name].frame(self.model.quantum, ident), CLASSES[HIGH])
             return self.gate.order()
 
-        for each in flows:
-            if self.queue_name(each) in self.queues:
-                continue
-            # As the last of all: behind the first packets of the others, or behind two
-            queue = len(found)
-            if order(*found, *found, each).index(2 * queue) > queue:
-                queue = next(i for i, one in enumerate(found) if order(one, one, each)[2] == 2)
-            else:
-                found.append(each)
-            self.queues[self.queue_name(each)] = queue
+        # The second packet of the first flow ends the first round, of one packet of each queue.
+        names = list(named)
+        out = order([names[0], *names])
+        first = [names[max(ident - 1, 0)] for ident in out[: out.index(1)]]
+        # The others stand between the first of all queues and so many that every round is whole.
+        other = [name for name in names if name not in first]
+        rounds = 16 + 4 * len(other) // len(first)
+        out = order([*first, *other, *first * rounds])[: len(first) * rounds]
+        self.queues = {name: i for i, name in enumerate(first)}
+        for i, name in enumerate(other, len(first)):
+            self.queues[name] = out.index(i) % len(first)
         self.gate.change(f"limit {self.model.limit}")
 
     def send(self, flow: Flow, length: int, skb_priority: int = 0, **more: Any) -> bool:
