@@ -66,7 +66,9 @@ enum {
 #define TC_LAS_FORGIVE_SHARE_MAX	100
 	TCA_LAS_RANK,		/* u32, TC_LAS_RANK_*: what short flows go by */
 	TCA_LAS_NEWCOMERS,	/* u32, flows that may wait of which nothing was
-				 * sent yet; 0: no bound
+				 * sent yet, but a quarter as many of each sort
+				 * (TCP or not, over 512 bytes or not) in any case;
+				 * 0: no bound
 				 */
 #define TC_LAS_NEWCOMERS_MAX	65535
 	TCA_LAS_KNOWN_SHARE,	/* u32, percent of the bytes of all but long

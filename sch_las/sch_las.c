@@ -61,6 +61,12 @@ static const struct las_sched *las_of(const struct sf_groups *g)
 	return container_of(g, struct las_sched, g);
 }
 
+/* Of the priority class; kept apart, since it is long and seldom called. */
+static noinline u64 las_priority_rank(const struct sf_groups *g, u64 rank)
+{
+	return las_log_rank(rank, las_of(g)->log_factor);
+}
+
 /*
  * By its rank a short flow goes: by what it has attained of service, or by its visible
  * size, which is what waits and a part of what it has attained.
@@ -71,7 +77,7 @@ static u64 las_rank(const struct sf_groups *g, const struct sf_flow *f,
 	u64 served = f->attained - min_t(u64, f->attained, queue->backlog);
 	u64 rank = las_of(g)->visible ? queue->backlog + f->attained / LAS_PART : served;
 
-	return f->priority ? las_log_rank(rank, las_of(g)->log_factor) : rank;
+	return f->priority ? las_priority_rank(g, rank) : rank;
 }
 
 static bool las_newcomers(const struct sf_groups *g)
@@ -85,7 +91,7 @@ static u64 las_tail_rank(const struct sf_groups *g, const struct sf_queue *queue
 	const struct sf_flow *f = &g->s.table.flows[queue->flow];
 	u64 before = f->attained - min_t(u64, f->attained, qdisc_pkt_len(queue->tail));
 
-	return f->priority ? las_log_rank(before, las_of(g)->log_factor) : before;
+	return f->priority ? las_priority_rank(g, before) : before;
 }
 
 /* As published the last of the order loses, or by visible size the longest queue. */

@@ -71,7 +71,9 @@ enum {
 #define TC_SQF_BUFFER_MIN	10
 #define TC_SQF_BUFFER_MAX	60000
 	TCA_SQF_NEWCOMERS,	/* u32, flows that may wait of which nothing was
-				 * sent yet; 0: no bound
+				 * sent yet, but a quarter as many of each sort
+				 * (TCP or not, over 512 bytes or not) in any case;
+				 * 0: no bound
 				 */
 #define TC_SQF_NEWCOMERS_MAX	65535
 	TCA_SQF_KNOWN_SHARE,	/* u32, percent of the bytes of all but long

@@ -36,8 +36,7 @@
 /* In quanta: no queue counts as shorter. */
 #define SF_TURNS_ALIKE		2
 
-/* So many queues are passed over at a time, since they owe, and compared to find the longest. */
-#define SF_TURNS_PASSED		64
+/* So many queues are compared at a time to find the longest. */
 #define SF_QUEUES_COMPARED	128
 
 struct sf_band {
@@ -145,7 +144,7 @@ static inline void sf_band_join(struct sf_band *band, u32 i)
 static inline void sf_band_leave(struct sf_band *band, u32 i)
 {
 	band->used--;
-	sf_ring_del(band->queues, i);
+	sf_ring_del(band->queues, &band->queues[i]);
 	if (band->first == i)
 		band->first = band->queues[i].listed.next;
 }

@@ -11,6 +11,9 @@
 /* What a queue has sent beyond its turn counts up to so many quanta. */
 #define SF_TURNS_OWED		64
 
+/* So many queues are passed over at a time, since they owe. */
+#define SF_TURNS_PASSED		64
+
 enum { SF_HIGH, SF_LOW, SF_BANDS };
 
 /* The low band's claim: bytes * percent */

@@ -41,11 +41,14 @@
 /* A table this small has a queue for each record, a larger one for each second. */
 #define SF_FEW_FLOWS		256
 
-/* The first queues: the ends of the list, what waits elsewhere, and the flows' */
-#define SF_LIST			0
-#define SF_ELSEWHERE		1
-#define SF_LONG			2
-#define SF_FIRST_QUEUE		3
+/*
+ * The first queues: what waits elsewhere, the ends of lists (groups.h: one for each sort of
+ * newcomers, one for long flows), and the flows'
+ */
+#define SF_ELSEWHERE		0
+#define SF_SORTS		4
+#define SF_LISTS		(SF_SORTS + 1)
+#define SF_FIRST_QUEUE		(SF_LISTS + 1)
 
 /* The flow of the queue SF_ELSEWHERE */
 #define SF_NO_FLOW		U32_MAX
@@ -63,6 +66,7 @@ struct sf_flow {
 					bool	known;
 					bool	priority;
 					u8	age;	/* measurements */
+					u8	epoch;	/* the last of them */
 				};
 			};
 		};
@@ -192,8 +196,10 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
-	t->queues[SF_LONG].listed.next = SF_LONG;
-	t->queues[SF_LONG].listed.prev = SF_LONG;
+	for (i = 1; i <= SF_LISTS; i++) {
+		t->queues[i].listed.next = i;
+		t->queues[i].listed.prev = i;
+	}
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -285,9 +291,9 @@ static inline void sf_ring_add(struct sf_queue *queues, u32 next, u32 i)
 }
 
 /* and take it out again. */
-static inline void sf_ring_del(struct sf_queue *queues, u32 i)
+static inline void sf_ring_del(struct sf_queue *queues, const struct sf_queue *queue)
 {
-	struct sf_link at = queues[i].listed;
+	struct sf_link at = queue->listed;
 
 	queues[at.next].listed.prev = at.prev;
 	queues[at.prev].listed.next = at.next;
@@ -306,18 +312,16 @@ static inline u32 sf_table_victim(struct sf_table *t, u32 set, u32 now)
 		return __ffs64(unused) / 8;
 	}
 	for (i = 0; i < SF_WAYS; i++, f++) {
-		silent = now - f->seen;
-		if (f->queue || silent < longest)
+		if (f->queue)
 			continue;
-		if (silent > t->idle)
-			return i;
-		if (silent > longest || f->attained < least) {
-			longest = silent;
-			least = f->attained;
-			victim = i;
-		}
+		silent = now - f->seen;
+		if (silent < longest || (silent == longest && f->attained >= least))
+			continue;
+		longest = silent;
+		least = f->attained;
+		victim = i;
 	}
-	if (victim < SF_WAYS)
+	if (victim < SF_WAYS && longest <= t->idle)
 		t->evictions++;
 	return victim;
 }

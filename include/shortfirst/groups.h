@@ -6,19 +6,23 @@
  * Flows with packets are in three groups:
  *
  *	new	flow A: [ ]  flow B: [ ][ ]  flow C: [ ]	by arrival: a list
+ *		flow D: [ ]					of each sort, in turn
  *
- *	short	flow D: [ ][ ]		  rank 3750		by rank: an rbtree
- *		flow E: [ ][ ]...[ ]	  rank 97500
+ *	short	flow E: [ ][ ]		  rank 3750		by rank: an rbtree
+ *		flow F: [ ][ ]...[ ]	  rank 97500
  *
- *	long	flow F: [ ][ ]...[ ]				in turn: a list
+ *	long	flow G: [ ][ ]...[ ]				in turn: a list
  *		all that have no record: [ ]...[ ]
  *
- *	losers	F, E, D, B					who is to lose a packet: a heap
+ *	losers	G, F, E, B					who is to lose a packet: a heap
  *
  * - A newcomer has had nothing served yet. Newcomers go first, but while there are any, the
  *   short flows are owed `known_share` of the bytes (bands.h), and there are no more than
  *   `newcomers` of them: what is one too many is dropped and not remembered. Ever new
- *   tuples are the cheapest of attacks: they hurt newcomers only.
+ *   tuples are the cheapest of attacks: they hurt newcomers only, and of these only those
+ *   of their own sort, by the size of the first packet and whether it is of TCP. A quarter
+ *   of `newcomers` of a sort may wait, however many others do. Who sends of all sorts has
+ *   to share his rate among them. Without `known_share` there are no sorts.
  * - A short flow is one of a low rank or of a high one: the lowest goes first. Of equal
  *   ranks it is the one whose first packet has waited for longest.
  * - A long flow has attained more than `fair`, or than may wait. Long flows are served in
@@ -26,7 +30,7 @@
  *   bytes. Until that comes to SF_DEBT it costs the short flows nothing: what long flows
  *   have had beyond it counts, as does a time in which none of them waited. Then they are
  *   late, and owed as much as fair queueing would give them, until nobody else waits.
- *   While there are no long flows, the last of the short ones has that part, once it has
+ *   Of what newcomers and short flows send those short ones have that part, too, that have
  *   waited for SF_OVERDUE. A long flow's own queue is held short by CoDel (codel.h). Short
  *   flows are left alone: a drop would cost them a timeout.
  *
@@ -87,32 +91,46 @@
  * A flow seen in so many measurements of the link is one of those between which forgiving is
  * divided.
  */
-#define SF_AGE			8
+#define SF_AGE			12
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(2 * HZ)
 
 /*
- * While no long flow has packets, each time a full packet is owed, in hundredths of bytes,
- * it is a short flow's that has waited for so long.
+ * Newcomers and short flows leave long_share to those short flows, too, that have waited for so
+ * long: each time a full packet is owed, in hundredths of bytes, one of them has it. So many
+ * queues are looked at for one, in turn, and so many of the last by rank. If there is none there
+ * is no other look until such a part of the debt is owed.
  */
 #define SF_OWED			(100 * ETH_FRAME_LEN)
-#define SF_OVERDUE		MS2TIME(1000)
+#define SF_OVERDUE		MS2TIME(1500)
+#define SF_SOUGHT		64
+#define SF_LAST			16
+#define SF_LOOK_SHIFT		8
 
 /* A SYN begins a new flow if nothing of the old one was seen for so long. */
 #define SF_SILENCE		HZ
 
+/* A newcomer is large if its first packet has more bytes. The bits of sorts: */
+#define SF_SMALL		512
+#define SF_LARGE		1
+#define SF_NOT_TCP		2
+
 /* Of so many equal queues, if there are more, one is drawn to lose a packet. */
 #define SF_DRAW			16
 
-/* Which of the orders a queue is in */
+/* Which of the orders a queue is in; the first are lists, each ends in the queue of its number */
 enum {
 	SF_NOBODYS,
-	SF_NEW_FLOWS,		/* nothing of the flow was served yet: by arrival */
+	SF_NEW_FLOWS,		/* and SF_SORTS in all: nothing was served yet: by arrival */
+	SF_LONG_FLOWS = SF_NEW_FLOWS + SF_SORTS,	/* in turn */
 	SF_SHORT_FLOWS,		/* by rank */
-	SF_LONG_FLOWS,		/* in turn */
 	SF_GROUPS,
 };
+
+static_assert(SF_LONG_FLOWS == SF_LISTS);
+
+#define SF_ALL_NEW_FLOWS	GENMASK(SF_LONG_FLOWS - 1, SF_NEW_FLOWS)
 
 struct sf_groups {
 	struct sf_sched	s;
@@ -125,7 +143,11 @@ struct sf_groups {
 	u32		long_share;	/* percent of the bytes that are the long ones' */
 	s64		credit;		/* what they have not had of it, in hundredths */
 	s64		debt_max;	/* or may do without */
-	u32		overdue;	/* the same, while there were none */
+	s32		overdue;	/* what short flows owe those that wait for long */
+	u32		hand;		/* the queue that was looked at last for one, */
+	u32		last;		/* and the last in use since nothing waited, or after it */
+	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
+	u64		had_last;	/* by the one that was served last, before it was */
 	u32		waiting[SF_GROUPS];	/* bytes, wrapping as backlog does */
 	struct codel_params codel;
 	struct codel_stats codel_stats;
@@ -135,9 +157,11 @@ struct sf_groups {
 	u64		leak_min;
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
-	u32		active;		/* flows of SF_AGE that have been seen since epoch */
-	u32		epoch;		/* jiffies, when the link was measured last */
-	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
+	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
+	u8		epoch;		/* measurements of the link; wraps */
+	u32		queues[SF_GROUPS];	/* in each; a flow's but for overflow */
+	u32		busy;		/* a bit for each that has some */
+	u32		newcomers;	/* of all sorts */
 	u32		newcomers_max;
 	u32		quantum;
 	bool		late;		/* the long flows are owed a fair share */
@@ -205,10 +229,55 @@ static inline bool sf_groups_less(struct rb_node *a, const struct rb_node *b)
 	return sf_earlier(x->head, y->head);
 }
 
+/*
+ * Of which sort a newcomer is. That is the sender's to choose, and gains him other company,
+ * but no more: each sort has its turn.
+ */
+static inline u8 sf_groups_sort(const struct sf_flow_key *key, const struct sk_buff *skb)
+{
+	return (key->proto == IPPROTO_TCP ? 0 : SF_NOT_TCP) |
+	       (qdisc_pkt_len(skb) > SF_SMALL ? SF_LARGE : 0);
+}
+
+static inline bool sf_groups_is_new(u8 group)
+{
+	return (u8)(group - SF_NEW_FLOWS) < SF_SORTS;
+}
+
 /* The first of a list, or what has no packets if it is empty */
 static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g, u32 list)
 {
 	return &g->s.table.queues[g->s.table.queues[list].listed.next];
+}
+
+/* Do newcomers of several sorts wait? Only then it counts what each sort has. */
+static inline bool sf_groups_sorts_meet(const struct sf_groups *g)
+{
+	u32 sorts = g->busy & SF_ALL_NEW_FLOWS;
+
+	return sorts & (sorts - 1);
+}
+
+/*
+ * The newcomer that is served next, or what has no packets if there is none: of the sort that
+ * has had least, or if newcomers are not held apart, the first.
+ */
+static inline struct sf_queue *sf_groups_next_new(const struct sf_groups *g)
+{
+	u32 sort = __ffs(g->busy | BIT(SF_LONG_FLOWS - 1));
+	struct sf_queue *found = sf_groups_first_of(g, sort), *queue;
+
+	if (likely(!sf_groups_sorts_meet(g)))
+		return found;
+	for (sort++; sort < SF_LONG_FLOWS; sort++) {
+		if (!g->queues[sort])
+			continue;
+		queue = sf_groups_first_of(g, sort);
+		if (g->known.percent ? g->had[sort] < g->had[found->group] :
+				       sf_earlier(queue->head, found->head))
+			found = queue;
+	}
+	return found;
 }
 
 /* The last of a list, NULL if it is empty */
@@ -219,44 +288,76 @@ static inline struct sf_queue *sf_groups_end_of(const struct sf_groups *g, u32 l
 	return last == list ? NULL : &g->s.table.queues[last];
 }
 
-static void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue, u8 group,
-			    const struct sf_order *order)
+/* The newest of that sort of which most wait, or if newcomers are not held apart, of all */
+static inline struct sf_queue *sf_groups_newest(const struct sf_groups *g)
+{
+	struct sf_queue *found = NULL, *queue;
+	u32 sort;
+
+	for (sort = SF_NEW_FLOWS; sort < SF_LONG_FLOWS; sort++) {
+		queue = sf_groups_end_of(g, sort);
+		if (queue && (!found || (g->known.percent ?
+					 g->queues[sort] > g->queues[found->group] :
+					 sf_earlier(found->head, queue->head))))
+			found = queue;
+	}
+	return found;
+}
+
+/* The bytes of newcomers that wait */
+static inline u64 sf_groups_waiting_new(const struct sf_groups *g)
+{
+	u64 bytes = 0;
+	u32 sort;
+
+	for (sort = SF_NEW_FLOWS; sort < SF_LONG_FLOWS; sort++)
+		bytes += g->waiting[sort];
+	return bytes;
+}
+
+static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue,
+					    u8 group, const struct sf_order *order)
 {
 	struct sf_flow *f = sf_groups_flow(g, queue);
+	bool first = !g->queues[group]++;
 
 	queue->group = group;
-	g->queues[group]++;
 	g->waiting[group] += queue->backlog;
-	switch (group) {
-	case SF_NEW_FLOWS:
-		sf_ring_add(g->s.table.queues, SF_LIST, sf_groups_number(g, queue));
-		break;
-	case SF_SHORT_FLOWS:
+	if (first)
+		g->busy |= BIT(group);
+	if (group == SF_SHORT_FLOWS) {
 		queue->rank = order->rank(g, f, queue);
 		rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
-		break;
-	case SF_LONG_FLOWS:
+		return;
+	}
+	sf_ring_add(g->s.table.queues, group, sf_groups_number(g, queue));
+	if (group == SF_LONG_FLOWS) {
+		/* That of a time without long flows counts up to here. */
+		g->credit = max(g->credit, -g->debt_max);
 		codel_vars_init(&queue->codel);
 		/* What it has sent beyond its turn is not forgotten. */
 		f->deficit = min(f->deficit, 0) + (s32)g->quantum;
-		sf_ring_add(g->s.table.queues, SF_LONG, sf_groups_number(g, queue));
-		break;
+		return;
 	}
+	g->newcomers++;
+	/* What a sort has not had while it had nothing to send is not owed. */
+	if (first)
+		g->had[group] = max(g->had[group], g->had_last);
 }
 
-static void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
+static __always_inline void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
 {
-	g->queues[queue->group]--;
-	g->waiting[queue->group] -= queue->backlog;
-	switch (queue->group) {
-	case SF_NEW_FLOWS:
-	case SF_LONG_FLOWS:
-		sf_ring_del(g->s.table.queues, sf_groups_number(g, queue));
-		break;
-	case SF_SHORT_FLOWS:
+	u8 group = queue->group;
+
+	g->waiting[group] -= queue->backlog;
+	if (!--g->queues[group])
+		g->busy &= ~BIT(group);
+	if (sf_groups_is_new(group))
+		g->newcomers--;
+	if (group == SF_SHORT_FLOWS)
 		rb_erase_cached(&queue->node, &g->ranked);
-		break;
-	}
+	else
+		sf_ring_del(g->s.table.queues, queue);
 	queue->group = SF_NOBODYS;
 }
 
@@ -269,7 +370,8 @@ static __always_inline u8 sf_groups_group(const struct sf_groups *g,
 	if (unlikely(sf_is_elsewhere(queue)))
 		return SF_LONG_FLOWS;
 	if (!f->known && order->newcomers(g))
-		return SF_NEW_FLOWS;
+		return sf_groups_is_new(queue->group) ? queue->group :
+			SF_NEW_FLOWS + sf_groups_sort(&f->key, queue->head);
 	return f->attained >= g->fair_from && !f->priority ? SF_LONG_FLOWS : SF_SHORT_FLOWS;
 }
 
@@ -312,32 +414,45 @@ static __always_inline void sf_groups_lose(struct sf_groups *g, struct sf_queue 
 	}
 }
 
+/* Put a queue with packets into another group, or its first. */
+static noinline void sf_groups_move(struct sf_groups *g, struct sf_queue *queue, u8 group,
+				    const struct sf_order *order)
+{
+	if (queue->group != SF_NOBODYS)
+		sf_groups_leave(g, queue);
+	sf_groups_enter(g, queue, group, order);
+	/* There it may be more of a loser than it was. */
+	if (queue->heaped)
+		sf_groups_loser_moved(g, queue, order);
+}
+
+/* The rank of a short flow's queue has changed. */
+static noinline void sf_groups_rank_again(struct sf_groups *g, struct sf_queue *queue,
+					  const struct sf_order *order)
+{
+	struct rb_node *next = rb_next(&queue->node), *prev = rb_prev(&queue->node);
+
+	queue->rank = order->rank(g, sf_groups_flow(g, queue), queue);
+	if ((next && sf_groups_less(next, &queue->node)) ||
+	    (prev && sf_groups_less(&queue->node, prev))) {
+		rb_erase_cached(&queue->node, &g->ranked);
+		rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
+	}
+}
+
 /* Put a queue with packets where it belongs, now that something has changed. */
 static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue *queue,
 					    const struct sf_order *order)
 {
 	struct sf_flow *f = sf_groups_flow(g, queue);
 	u8 group = sf_groups_group(g, queue, f, order);
-	struct rb_node *next, *prev;
 
 	if (group == SF_LONG_FLOWS)
 		f->attained = min(f->attained, g->fair_from + SF_FAIR_MARGIN);
-	if (group != queue->group) {
-		sf_groups_leave(g, queue);
-		sf_groups_enter(g, queue, group, order);
-		/* In another group it may be more of a loser than it was. */
-		if (queue->heaped)
-			sf_groups_loser_moved(g, queue, order);
-	} else if (group == SF_SHORT_FLOWS) {
-		queue->rank = order->rank(g, f, queue);
-		next = rb_next(&queue->node);
-		prev = rb_prev(&queue->node);
-		if ((next && sf_groups_less(next, &queue->node)) ||
-		    (prev && sf_groups_less(&queue->node, prev))) {
-			rb_erase_cached(&queue->node, &g->ranked);
-			rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
-		}
-	}
+	if (group != queue->group)
+		sf_groups_move(g, queue, group, order);
+	else if (group == SF_SHORT_FLOWS)
+		sf_groups_rank_again(g, queue, order);
 }
 
 /*
@@ -395,11 +510,19 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 static inline u32 sf_groups_long_share(const struct sf_groups *g)
 {
 	u32 longs = g->queues[SF_LONG_FLOWS];
-	u32 others = g->queues[SF_SHORT_FLOWS] + min(g->queues[SF_NEW_FLOWS], longs);
+	u32 others = g->queues[SF_SHORT_FLOWS] + min(g->newcomers, longs);
 
 	if (!g->late || !longs)
 		return g->long_share;
 	return max(g->long_share, longs * 100 / (longs + others));
+}
+
+/* Is it a newcomer that may lose a packet for one of @group? Sorts are held apart, if they are. */
+static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_queue *loser,
+				   u8 group)
+{
+	return loser && (loser->group == group ||
+			 (!g->known.percent && sf_groups_is_new(loser->group)));
 }
 
 /*
@@ -411,9 +534,9 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 {
 	struct rb_node *node = rb_last(&g->ranked.rb_root);
 	struct sf_queue *ranked = node ? sf_groups_queue_of(node) : NULL;
-	struct sf_queue *newest = sf_groups_end_of(g, SF_LIST), *last;
+	struct sf_queue *newest = sf_groups_newest(g), *last;
 	struct sf_queue *loser = sf_groups_first_loser(g, order);
-	u64 fresh = g->waiting[SF_NEW_FLOWS];
+	u64 fresh = sf_groups_waiting_new(g);
 	u64 others = fresh + g->waiting[SF_SHORT_FLOWS];
 	u64 longs = g->waiting[SF_LONG_FLOWS];
 
@@ -422,7 +545,7 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 	    ((!ranked && !newest) ||
 	     longs * 100 > (others + longs) * sf_groups_long_share(g)))
 		return loser && loser->group == SF_LONG_FLOWS ? loser :
-								sf_groups_end_of(g, SF_LONG);
+								sf_groups_end_of(g, SF_LONG_FLOWS);
 	/* Of those behind it nothing is known: the heap sorts long flows first. */
 	if (loser && loser->group == SF_LONG_FLOWS)
 		loser = NULL;
@@ -430,8 +553,15 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 	if (last)
 		return last;
 	if (newest && fresh * 100 > others * (100 - g->known.percent))
-		return loser && loser->group == SF_NEW_FLOWS ? loser : newest;
+		return sf_groups_is_of(g, loser, newest->group) ? loser : newest;
 	return loser ?: ranked ?: newest;
+}
+
+/* All sorts of newcomers have had the same. */
+static inline void sf_groups_forget_turns(struct sf_groups *g)
+{
+	g->had_last = 0;
+	memset(g->had, 0, sizeof(g->had));
 }
 
 /* Nobody has waited, and long flows have had no more than is theirs. */
@@ -448,7 +578,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->leak = g->share ? U64_MAX : g->leak_min;
 	g->fair_from = g->fair;
 	g->active = 0;
-	g->epoch = jiffies;
+	g->epoch++;
 	g->debt_max = 0;
 	sf_groups_forget_debt(g);
 	sf_link_forget(&g->s.link);
@@ -463,11 +593,12 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 		return;
 	g->debt_max = div_u64(g->s.link.measured * g->long_share * SF_DEBT, elapsed);
 	g->credit = max(g->credit, -g->debt_max);
+	g->overdue = max_t(s64, g->overdue, -g->debt_max);
 	if (g->share)
 		g->leak = max(g->leak_min, div64_u64(g->s.link.measured * g->share,
-						     (u64)elapsed * (g->active + 1)));
+						     (u64)elapsed * max(g->active, 1U)));
 	g->active = 0;
-	g->epoch = jiffies;
+	g->epoch++;
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
 		g->fair_from = min_t(u64, g->fair, g->s.link.room);
@@ -525,16 +656,26 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 	struct sf_groups *g = qdisc_priv(sch);
 	s32 quantum = g->quantum;
 	s32 least = -SF_TURNS_OWED * quantum;
-	struct sf_queue *queues = g->s.table.queues, *queue;
+	struct sf_queue *queues = g->s.table.queues, *queue, *owes_least = NULL;
 	struct sk_buff *skb;
 	struct sf_flow *f;
+	u32 passed;
 
-	while (queue = sf_groups_first_of(g, SF_LONG), f = sf_groups_flow(g, queue),
-	       f->deficit <= 0) {
+	for (passed = 0; passed < SF_TURNS_PASSED; passed++) {
+		queue = sf_groups_first_of(g, SF_LONG_FLOWS);
+		f = sf_groups_flow(g, queue);
+		if (f->deficit > 0)
+			break;
 		/* The quantum may have been larger. */
 		f->deficit = max(f->deficit, least) + quantum;
-		sf_ring_del(queues, queue - queues);
-		sf_ring_add(queues, SF_LONG, queue - queues);
+		sf_ring_del(queues, queue);
+		sf_ring_add(queues, SF_LONG_FLOWS, queue - queues);
+		if (!owes_least || f->deficit > sf_groups_flow(g, owes_least)->deficit)
+			owes_least = queue;
+	}
+	if (unlikely(passed == SF_TURNS_PASSED)) {
+		queue = owes_least;
+		f = sf_groups_flow(g, queue);
 	}
 	if (g->aqm)
 		skb = codel_dequeue(sch, &queue->backlog, &g->codel, &queue->codel,
@@ -554,9 +695,14 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 							    const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct sk_buff *skb = sf_groups_take(sch, queue);
+	struct sk_buff *skb = sf_take_first(sch, queue);
 
-	sf_groups_flow(g, queue)->known = true;
+	g->waiting[queue->group] -= qdisc_pkt_len(skb);
+	if (unlikely(sf_groups_sorts_meet(g)) && sf_groups_is_new(queue->group)) {
+		g->had_last = g->had[queue->group];
+		g->had[queue->group] += qdisc_pkt_len(skb);
+	}
+	g->s.table.flows[queue->flow].known = true;
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
 	else
@@ -567,7 +713,7 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 /* The newcomer or short flow that is next; there is one */
 static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g)
 {
-	struct sf_queue *fresh = sf_groups_first_of(g, SF_LIST), *ranked;
+	struct sf_queue *fresh = sf_groups_next_new(g), *ranked;
 	const struct rb_node *node = rb_first_cached(&g->ranked);
 
 	if (!node) {
@@ -582,18 +728,50 @@ static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g
 	return sf_bands_next(&g->known, fresh, ranked) == SF_LOW ? ranked : fresh;
 }
 
+/* Of the queues in turn the next one of a short flow that has waited for too long, or NULL */
+static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
+{
+	struct sf_queue *queue;
+	u32 i;
+
+	for (i = 0; i < SF_SOUGHT; i++) {
+		if (++g->hand > g->last)
+			g->hand = SF_FIRST_QUEUE;
+		queue = &g->s.table.queues[g->hand];
+		if (queue->group == SF_SHORT_FLOWS &&
+		    now - sf_groups_codel_time(queue->head) > SF_OVERDUE)
+			return queue;
+	}
+	return NULL;
+}
+
 /*
- * A packet is owed that no long flow can send: to the last of the short flows if it has
- * waited for too long. Else NULL, and it is no longer owed.
+ * A packet is owed to a short flow that has waited for too long: to the next in turn, so that
+ * none is passed over for ever, or else to one of the last, before which most may go. Else NULL,
+ * and there is a pause. Before the rate is known, nobody has waited.
  */
 static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g)
 {
-	struct rb_node *node = rb_last(&g->ranked.rb_root);
-	struct sf_queue *queue = node ? sf_groups_queue_of(node) : NULL;
+	struct sf_queue *queue, *found = NULL;
+	codel_time_t now;
+	struct rb_node *node;
+	u32 i;
 
-	g->overdue = 0;
-	if (queue && codel_get_time() - sf_groups_codel_time(queue->head) > SF_OVERDUE)
-		return queue;
+	if (g->debt_max && g->queues[SF_SHORT_FLOWS]) {
+		now = codel_get_time();
+		queue = sf_groups_seek(g, now);
+		if (queue)
+			return queue;
+		node = rb_last(&g->ranked.rb_root);
+		for (i = 0; node && i < SF_LAST; i++, node = rb_prev(node)) {
+			queue = sf_groups_queue_of(node);
+			if (!found || sf_earlier(queue->head, found->head))
+				found = queue;
+		}
+		if (found && now - sf_groups_codel_time(found->head) > SF_OVERDUE)
+			return found;
+	}
+	g->overdue = -(s32)min_t(s64, g->debt_max >> SF_LOOK_SHIFT, S32_MAX);
 	return NULL;
 }
 
@@ -602,7 +780,7 @@ static __always_inline struct sk_buff *sf_groups_take_next(struct Qdisc *sch,
 							   const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	bool alone = !g->queues[SF_NEW_FLOWS] && !g->queues[SF_SHORT_FLOWS];
+	bool alone = g->busy == BIT(SF_LONG_FLOWS);
 	u32 share = sf_groups_long_share(g);
 	struct sf_queue *queue = NULL;
 	struct sk_buff *skb;
@@ -617,12 +795,11 @@ static __always_inline struct sk_buff *sf_groups_take_next(struct Qdisc *sch,
 	if (unlikely(g->overdue >= SF_OWED))
 		queue = sf_groups_overdue(g);
 	skb = sf_groups_take_short(sch, queue ?: sf_groups_next_short(g), order);
-	if (g->queues[SF_LONG_FLOWS]) {
+	if (g->queues[SF_LONG_FLOWS])
 		g->credit += (s64)share * qdisc_pkt_len(skb);
-	} else {
-		g->credit = max(g->credit, -g->debt_max) - (s64)share * qdisc_pkt_len(skb);
-		g->overdue += share * qdisc_pkt_len(skb);
-	}
+	else
+		g->credit -= (s64)share * qdisc_pkt_len(skb);
+	g->overdue += (s32)(queue ? g->long_share - 100 : g->long_share) * (s32)qdisc_pkt_len(skb);
 	return skb;
 }
 
@@ -666,12 +843,13 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	u32 elapsed = now - f->seen;
 	u64 leak, most;
 
-	if (!elapsed || (f->queue && g->not_waiting))
-		return;
-	if ((s32)(f->seen - g->epoch) < 0) {
+	if (f->epoch != g->epoch) {
+		f->epoch = g->epoch;
 		f->age = min(f->age + 1, SF_AGE);
 		g->active += f->age == SF_AGE;
 	}
+	if (!elapsed || (f->queue && g->not_waiting))
+		return;
 	leak = g->leak;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
@@ -733,11 +911,14 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 
 	queue = &t->queues[i];
 	sf_append(sch, queue, skb);
-	g->waiting[queue->group] += qdisc_pkt_len(skb);
+	if (queue->group != SF_NOBODYS)
+		g->waiting[queue->group] += qdisc_pkt_len(skb);
 	sf_groups_place(g, queue, order);
 	sf_groups_lose(g, queue, order);
+	g->last = max(g->last, i);
 	/* A busy period begins. */
 	if (g->s.held == 1) {
+		g->last = i;
 		sf_link_restart(&g->s.link);
 		sf_groups_forget_debt(g);
 	}
@@ -753,8 +934,14 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sk_buff
 	u8 flags = sf_flow_key_read(skb, &g->s.key);
 	u32 hash = sf_flow_key_hash(&g->s.key, &g->s.table.secret);
 	const struct sf_flow *f = sf_table_find(&g->s.table, &g->s.key, hash);
-	u32 now = jiffies;
+	u32 now = jiffies, room = g->newcomers_max / SF_SORTS;
+	u8 sort = sf_groups_sort(&g->s.key, skb);
 
+	/* The segments of a bundle, all but the last of one length */
+	if (g->s.split_gso && skb_is_gso(skb) && skb_gso_validate_mac_len(skb, SF_SMALL))
+		sort &= ~SF_LARGE;
+	if (g->known.percent && g->queues[SF_NEW_FLOWS + sort] < room)
+		return false;
 	if (!f || f->queue)
 		return !f;
 	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now);
@@ -768,7 +955,7 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 {
 	struct sf_groups *g = qdisc_priv(sch);
 
-	if (unlikely(g->queues[SF_NEW_FLOWS] >= g->newcomers_max && may_refuse &&
+	if (unlikely(g->newcomers >= g->newcomers_max && may_refuse &&
 		     sf_groups_refused(g, skb))) {
 		g->drop_new++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
@@ -809,6 +996,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 	}
 	g->s.memory = 0;
+	sf_groups_forget_turns(g);
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
@@ -871,6 +1059,7 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 							CODEL_DISABLED_THRESHOLD;
 	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
 	g->s.link.least = SF_ROOM_MIN;
+	sf_groups_forget_turns(g);
 	sf_groups_forget_link(g);
 }
 
@@ -932,7 +1121,7 @@ static inline void sf_groups_free(struct sf_groups *g)
 		__st->drop_codel = __g->codel_stats.drop_count;			\
 		__st->marked = (u64)__g->codel_stats.ecn_mark +			\
 			       __g->codel_stats.ce_mark;			\
-		__st->flows_new = __g->queues[SF_NEW_FLOWS];			\
+		__st->flows_new = __g->newcomers;				\
 		__st->flows_long = __g->queues[SF_LONG_FLOWS];			\
 		__st->flows_queued = sf_table_queued(&__g->s.table) +		\
 				     !!__g->s.table.elsewhere;			\

@@ -44,7 +44,10 @@ class Pair(BasePair):
     def expected(self, flow: Flow, packets: list[Sent], priority: bool = False) -> bool:
         self.model.now = time.monotonic()
         return self.model.enqueue(
-            *(Packet(i, flow.name, n, size, flow.begins, priority) for i, n, size in packets)
+            *(
+                Packet(i, flow.name, n, size, flow.begins, priority, flow.tcp)
+                for i, n, size in packets
+            )
         )
 
     def send(self, flow: Flow, length: int, priority: bool = False) -> bool:

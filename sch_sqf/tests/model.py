@@ -85,7 +85,7 @@ class Model(Groups):
         lengths = {name: (q.group == LONG, q.backlog) for name, q in self.queues.items()}
         own = self.queues.get(flow, Queue())
         lengths[flow] = (own.group == LONG, own.backlog + length)
-        found = sorted(length for _, length in lengths.values())
+        found = sorted(length for _, length in lengths.values() if length)
         if self._singles():
             return found[-2:-1] == found[-1:]
-        return len(set(found)) < len([length for length in found if length])
+        return len(set(found)) < len(found)

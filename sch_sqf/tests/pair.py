@@ -30,7 +30,9 @@ class Pair(BasePair):
 
     def expected(self, flow: Flow, packets: list[Sent]) -> bool:
         self.model.now = time.monotonic()
-        return self.model.enqueue(*(Packet(i, flow.name, n, size) for i, n, size in packets))
+        return self.model.enqueue(
+            *(Packet(i, flow.name, n, size, tcp=flow.tcp) for i, n, size in packets)
+        )
 
     def change(self, **options: Any) -> None:
         self.gate.change(words(**options))

@@ -27,17 +27,82 @@ def test_newcomers(gate: Callable[..., Gate], words: str) -> None:
     d0 = gate(f"{words} newcomers 4 {HUGE_IDLE}")
     attain(d0, A, 1000)
     for number in range(1, 5):
-        assert d0.send(flow(number).frame(100, number))
-    assert not d0.send(flow(5).frame(100, 5))
-    assert not d0.send(flow(6).frame(100, 6))
-    assert d0.send(flow(1).frame(100, 7))
+        assert d0.send(flow(4 * number).frame(100, number))
+    assert not d0.send(flow(4 * 5).frame(100, 5))
+    assert not d0.send(flow(4 * 6).frame(100, 6))
+    assert d0.send(flow(4 * 1).frame(100, 7))
     assert d0.send(A.frame(100, 8))
     shown = d0.show()
     assert (shown["drop_new"], shown["drops"], shown["records"]) == (2, 2, 5)
     assert shown["flows_new"] == 4
     d0.release(1)
-    assert d0.send(flow(5).frame(100, 9))
+    assert d0.send(flow(4 * 5).frame(100, 9))
     assert sorted(d0.order()) == [2, 3, 4, 7, 8, 9]
+
+
+def test_sorts_of_newcomers(gate: Callable[..., Gate], words: str) -> None:
+    """TCP or not, over 512 bytes or not: a quarter of each may wait; they take turns."""
+    d0 = gate(f"{words} newcomers 8 known_share 50% {HUGE_IDLE}")
+    udp, tcp = ([flow(4 * number + is_tcp) for number in range(1, 10)] for is_tcp in (0, 2))
+    for ident in range(8):
+        assert d0.send(udp[ident].frame(100, ident))
+    assert not d0.send(udp[8].frame(100, 8))
+    assert d0.send(udp[8].frame(600, 9))
+    assert d0.send(tcp[0].frame(100, 10))
+    assert d0.send(tcp[1].frame(100, 11))
+    assert not d0.send(tcp[2].frame(100, 12))
+    assert d0.show()["flows_new"] == 11
+    assert d0.order() == [10, 0, 9, 11, 1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("split", "size", "taken"),
+    [
+        ("split_gso", 400, False),
+        ("split_gso", 480, True),  # with the headers they are large
+        ("split_gso", 1000, True),
+        ("no_split_gso", 400, True),
+    ],
+)
+def test_sort_of_a_bundle(
+    gate: Callable[..., Gate], words: str, split: str, size: int, taken: bool
+) -> None:
+    """That of its segments if it is split: large ones do not mind how many small ones wait."""
+    d0 = gate(f"{words} newcomers 8 known_share 50% {split} {HUGE_IDLE}")
+    tcp = [flow(4 * number + 2) for number in range(9)]
+    for ident in range(8):
+        assert d0.send(tcp[ident].frame(100, ident))
+    assert d0.send_bundle(tcp[8], [100, 101], size, size) == taken
+
+
+def test_a_bundle_of_small_ones(gate: Callable[..., Gate], words: str) -> None:
+    """It does not mind how many large ones wait."""
+    d0 = gate(f"{words} newcomers 8 known_share 50% {HUGE_IDLE}")
+    for ident in range(8):
+        assert d0.send(flow(4 * ident + 2).frame(600, ident))
+    assert d0.send_bundle(flow(34), [100, 101], 400, 400)
+
+
+def test_sorts_lose_apart(gate: Callable[..., Gate], words: str) -> None:
+    """A newcomer with two packets is not to lose one for those of another sort."""
+    d0 = gate(f"{words} limit 8 known_share 50% {HUGE_IDLE}")
+    for ident in range(2):
+        d0.send(A.frame(100, ident))
+    for ident in range(2, 12):
+        d0.send(flow(4 * ident).frame(1000, ident))
+    assert sorted(d0.order())[:2] == [0, 1]
+
+
+def test_sorts_take_turns_by_bytes(gate: Callable[..., Gate], words: str) -> None:
+    """One that comes late has no more than its turn."""
+    d0 = gate(f"{words} newcomers 1000 known_share 50% {HUGE_IDLE}")
+    for number in range(100):  # of UDP and of TCP
+        d0.send(flow(2 * number).frame(100, 1))
+    d0.release(60)
+    for number in range(100, 120):
+        d0.send(flow(4 * number).frame(600, 2))
+    out = d0.order(36)  # 1200 bytes each
+    assert 2 <= out.count(2) <= 4
 
 
 TCP = flow(6)
@@ -226,11 +291,29 @@ def test_a_busy_period_begins_with_patience(gate: Callable[..., Gate], words: st
 
 
 @pytest.mark.clock
-@pytest.mark.parametrize(("share", "seconds", "place"), [(50, 1.1, 4), (50, 0, 60), (0, 1.1, 60)])
+def test_overdue_beside_long_ones(gate: Callable[..., Gate], words: str) -> None:
+    """A short flow that waits for long has its part, though it is not the last of them."""
+    d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
+    attain(d0, A, FAIR + 1500)
+    attain(d0, B, 8000)
+    attain(d0, C, 9000)
+    for _ in range(40):
+        d0.send(A.frame(1000, 1))
+    d0.send(B.frame(1000, 2))
+    time.sleep(1.6)
+    d0.send(C.frame(1000, 3))
+    d0.send(C.frame(1000, 3))
+    for number in range(30):
+        d0.send(flow(100 + number).frame(1000, 4))
+    assert d0.order().index(2) < 10
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(("share", "seconds", "place"), [(50, 1.6, 4), (50, 0, 60), (0, 1.6, 60)])
 def test_overdue(
     gate: Callable[..., Gate], words: str, share: int, seconds: float, place: int
 ) -> None:
-    """Where no long flow takes what is owed, the last of the short ones does, if it waits long."""
+    """Of what others send a short flow has its part, once it has waited for long."""
     d0 = gate(f"{words} long_share {share}% {HUGE_IDLE}")
     attain(d0, A, 20000)
     d0.send(A.frame(1000, 1000))
@@ -239,6 +322,40 @@ def test_overdue(
         d0.send(flow(100 + number).frame(1000, number))
         d0.send(flow(100 + number).frame(500, number))
     assert d0.order().index(1000) == place
+
+
+@pytest.mark.clock
+def test_overdue_take_turns(gate: Callable[..., Gate], words: str) -> None:
+    """Of those that wait for long each has its turn, not the last of them alone."""
+    d0 = gate(f"{words} long_share 50% {HUGE_IDLE}")
+    flows = [flow(2 * number) for number in range(41)]
+    for each in flows:
+        attain(d0, each, 8000 if each is not A else 1000)
+    for ident, each in enumerate(flows):
+        for _ in range(10 if each is not A else 2):
+            d0.send(each.frame(1000, 1000 + ident))
+    time.sleep(1.6)
+    for number in range(200):
+        d0.send(flow(100 + number).frame(1000, 1))
+        d0.send(flow(100 + number).frame(500, 1))
+    out = [ident for ident in d0.order(200) if ident >= 1000]
+    assert len(out) > 41 and sorted(out[:41]) == list(range(1000, 1041))
+
+
+@pytest.mark.clock
+def test_overdue_that_is_the_last(gate: Callable[..., Gate], words: str) -> None:
+    """It need not wait until its queue is looked at in turn."""
+    d0 = gate(f"{words} long_share 50% {HUGE_IDLE}")
+    for number in range(300):
+        d0.send(flow(1000 + 2 * number).frame(60, 1))
+    attain(d0, A, 20000)
+    d0.send(B.frame(60, 1))
+    d0.send(A.frame(1000, 1000))
+    time.sleep(1.6)
+    for number in range(30):
+        d0.send(flow(100 + number).frame(1000, number))
+        d0.send(flow(100 + number).frame(500, number))
+    assert 3 <= d0.order().index(1000) <= 6
 
 
 @pytest.mark.clock
@@ -269,6 +386,20 @@ def test_turns_are_of_bytes(gate: Callable[..., Gate], words: str, quantum: int)
         if out[-1] == 1:
             d0.send(A.frame(9000, 1))
     assert 5 <= out.count(1) <= 8  # 30 times as large
+
+
+def test_many_that_owe_take_turns(gate: Callable[..., Gate], words: str) -> None:
+    """More of them than are passed over at a time: then the one that owes least is served."""
+    d0 = gate(f"{words} fair {FAIR}b quantum 256b {HUGE_IDLE}")
+    flows = [flow(2 * number) for number in range(100)]
+    for each in flows:
+        attain(d0, each, FAIR + 1500)
+    for _ in range(4):
+        for ident, each in enumerate(flows):
+            d0.send(each.frame(1500, ident))
+    out = d0.order(200)
+    counts = [out.count(ident) for ident in range(100)]
+    assert (min(counts), max(counts)) in ((2, 2), (1, 3))
 
 
 def test_turns_that_are_put_off_are_bounded(gate: Callable[..., Gate], words: str) -> None:

@@ -51,6 +51,11 @@ class Flow:
         return self.headers[14] >> 4
 
     @property
+    def tcp(self) -> bool:
+        proto = {b"\x08\x00": 23, b"\x86\xdd": 20}.get(self.headers[12:14])
+        return proto is not None and self.headers[proto] == 6
+
+    @property
     def shortest(self) -> int:
         return max(60, len(self.headers) + 4)
 

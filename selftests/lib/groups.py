@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The reference model of the kinds with groups of flows (groups.h), by lists that are searched.
 
-Newcomers are flows of which nothing was served yet; they go by arrival. The others go by their
-rank, which is the kind's, but for long ones, which take turns. Nothing here depends on the time,
-but for when a flow was seen last: no `forgive`, `forgive_share`, `buffer` and `target`. What long
-flows are owed depends on the rate of the link, so `long_share` is only for who is dropped.
+Newcomers are flows of which nothing was served yet; they go by arrival, their sorts in turn. The
+others go by their rank, which is the kind's, but for long ones, which take turns. Nothing here
+depends on the time, but for when a flow was seen last: no `forgive`, `forgive_share`, `buffer` and
+`target`. What long flows are owed depends on the rate of the link, so `long_share` is only for who
+is dropped.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
-from selftests.lib.model import BaseModel, BasePacket
+from selftests.lib.model import TURNS_OWED, TURNS_PASSED, BaseModel, BasePacket
 from selftests.lib.options import Table
 
 SILENCE = 1.0  # seconds: a SYN begins a new flow if nothing of the old one was seen for so long
@@ -19,7 +20,8 @@ ABOUT = 0.03  # seconds: times that differ by less may be the same for the kerne
 NEW, SHORT, LONG = "new", "short", "long"
 NEVER = 2**62  # as fair: no flow is long
 FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
-TURNS = 64  # quanta that a long flow may have sent beyond its turn
+SORTS = 4  # of newcomers
+SMALL = 512  # bytes of a first packet that is
 
 # How the options of models are called, and what is not the same there
 NAMES = {"visible": "rank", "known": "known_share", "long": "long_share"}
@@ -43,6 +45,12 @@ def about_silent(seconds: float) -> bool:
 class Packet(BasePacket):
     begins: bool = False  # a SYN: a new flow, if the old one is silent
     priority: bool = False  # of a class that has it
+    tcp: bool = False
+
+    @property
+    def sort(self) -> int:
+        """Of newcomers, which it is if it is the first of its flow"""
+        return 2 * (not self.tcp) + (self.length > SMALL)
 
 
 @dataclass
@@ -58,6 +66,7 @@ class Queue:
     seen: float = 0.0  # when it last had a packet
     group: str = ""  # "" while it has no packets
     two: bool = False  # it has had that many since it was empty
+    sort: int = 0  # of a newcomer
 
     @property
     def backlog(self) -> int:
@@ -93,6 +102,8 @@ class Groups(BaseModel):
         self.elsewhere = Queue(elsewhere=True)
         self.lists: dict[str, list[Queue]] = {NEW: [], LONG: []}
         self.credit = 0  # of the known
+        self.had = [0] * SORTS  # of newcomers, bytes, or as much as the others
+        self.had_last = 0
         self.arrivals = self.overflow = self.evictions = self.drop_new = 0
         self.not_split = 0  # bundles that were refused as a whole
         self.drop_head = False
@@ -186,8 +197,27 @@ class Groups(BaseModel):
         queue.group = group
         if group == LONG:
             queue.deficit = min(queue.deficit, 0) + self.opt.quantum
+        if group == NEW:
+            queue.sort = queue.packets[0][1].sort
+            if not self._fresh(queue.sort):
+                self.had[queue.sort] = max(self.had[queue.sort], self.had_last)
         if group in self.lists:
             self.lists[group].append(queue)
+
+    def _fresh(self, sort: int) -> list[Queue]:
+        return [queue for queue in self.lists[NEW] if queue.sort == sort]
+
+    def _next_new(self) -> list[Queue]:
+        fresh = self.lists[NEW]
+        if self.opt.known:
+            fresh = sorted(fresh, key=lambda queue: (self.had[queue.sort], queue.sort))
+        return fresh[:1]
+
+    def _newest(self) -> list[Queue]:
+        fresh = self.lists[NEW]
+        if self.opt.known:
+            fresh = sorted(fresh, key=lambda q: (len(self._fresh(q.sort)), -q.sort))
+        return fresh[-1:]
 
     def _ranked(self) -> list[Queue]:
         found = [q for q in self.queues.values() if q.group == SHORT]
@@ -196,7 +226,7 @@ class Groups(BaseModel):
     # What goes out
 
     def _next_short(self) -> Queue | None:
-        fresh, ranked = self.lists[NEW][:1], self._ranked()[:1]
+        fresh, ranked = self._next_new(), self._ranked()[:1]
         if not ranked:
             self.credit = 0 if fresh else self.credit
             return fresh[0] if fresh else None
@@ -217,13 +247,24 @@ class Groups(BaseModel):
         queue = self._next_short()
         if queue:
             queue.known = True
+            meet = self.opt.known and len({each.sort for each in self.lists[NEW]}) > 1
+            if queue.group == NEW and meet:
+                self.had_last = self.had[queue.sort]
+                self.had[queue.sort] += queue.packets[0][1].length
         else:
             turns = self.lists[LONG]
-            least = -TURNS * self.opt.quantum
-            while turns[0].deficit <= 0:
-                turns[0].deficit = max(turns[0].deficit, least) + self.opt.quantum
+            least = -TURNS_OWED * self.opt.quantum
+            found = None
+            for _ in range(TURNS_PASSED):
+                queue = turns[0]
+                if queue.deficit > 0:
+                    break
+                queue.deficit = max(queue.deficit, least) + self.opt.quantum
                 turns.append(turns.pop(0))
-            queue = turns[0]
+                if not found or queue.deficit > found.deficit:
+                    found = queue
+            else:
+                queue = found  # who owes least
             queue.deficit = max(queue.deficit - queue.packets[0][1].length, least)
         _, packet = queue.packets.pop(0)
         self._place(queue)
@@ -243,7 +284,7 @@ class Groups(BaseModel):
 
     def _victim(self) -> Queue:
         losers = self._losers()[:1]
-        newest, ranked = self.lists[NEW][-1:], self._ranked()[-1:]
+        newest, ranked = self._newest(), self._ranked()[-1:]
         first = losers[0].group if losers else ""
         fresh, short, long = (self._waiting(group) for group in (NEW, SHORT, LONG))
         too_much = 100 * long > self.opt.long * (fresh + short + long)
@@ -255,7 +296,8 @@ class Groups(BaseModel):
         if last := self._last(found):
             return last
         if 100 * fresh > (100 - self.opt.known) * (fresh + short):
-            return losers[0] if first == NEW else newest[0]
+            same = first == NEW and (not self.opt.known or losers[0].sort == newest[0].sort)
+            return losers[0] if same else newest[0]
         return found[0]
 
     def _waiting(self, group: str) -> int:
@@ -281,6 +323,8 @@ class Groups(BaseModel):
 
     def _refused(self, packet: Packet) -> bool:
         if len(self.lists[NEW]) < self.opt.newcomers or packet.priority:
+            return False
+        if self.opt.known and len(self._fresh(packet.sort)) < self.opt.newcomers // SORTS:
             return False
         queue = self.queues.get(packet.flow, Queue())
         return not queue.packets and (not queue.known or self._begins(packet, queue))
@@ -325,6 +369,7 @@ class Groups(BaseModel):
         self.memory_limit = memory_limit or self.memory_limit
         for name, value in options.items():
             setattr(self.opt, name, value)
+        self.had, self.had_last = [0] * SORTS, 0
         for queue in self._busy():
             self._place(queue)
         self._trim()
