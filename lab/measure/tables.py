@@ -41,11 +41,16 @@ STEADY = [
     ("jitter", "jitter ms", 3),
     ("late %", "late %", 2),
 ]
-# Of which metrics less is better, and of which more; others are not compared
+# Of which metrics less is better, and of which more; others are not compared. Groups of fetch are
+# if they have these names: what is beside them, as rude, is not to fare well
 LESS = re.compile(
-    r"ms (<=8|21-100|>100)|excess|failed|loss %( \S+)?|\w+ (loss %|(p50|p99|max|jitter) ms)"
+    r"ms (<=8|21-100|>100)|excess|slowdown|failed|loss %( \S+)?"
+    r"|\w+ (late %|loss %|(p50|p99|max|jitter) ms)|(shorts|web|web page) ms"
 )
-MORE = re.compile(r"kbit/s >100|Jain( >100)?|bulk (Mbit/s|Jain)")
+MORE = re.compile(
+    r"kbit/s >100|Jain( >100)?|bulk (Mbit/s|Jain)|(tcp|download|others) Mbit/s|(shorts|web) done"
+)
+INSTEAD = {"slowdown": "excess"}  # what is compared only where the other is not known
 FETCHED = [
     ("Mbit/s", "Mbit/s", 3),
     ("begun", "begun", 0),
@@ -164,6 +169,8 @@ def compared(rows: Rows) -> Iterator[tuple[str, str, int]]:
         names.setdefault(case, {}).update(dict.fromkeys(values))
     for case, of_case in names.items():
         for name in of_case:
+            if INSTEAD.get(name) in of_case:
+                continue
             if LESS.fullmatch(name) or MORE.fullmatch(name):
                 yield case, name, 1 if LESS.fullmatch(name) else -1
 

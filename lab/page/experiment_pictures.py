@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of an experiment: qdiscs side by side, by an option, and response by size of flow.
+"""Pictures of an experiment: qdiscs side by side, as lines and bars or, where there is much, in
+fields; by an option; and response by size of flow.
 
 Error bars are the 95 % confidence interval of the mean over seeds.
 """
@@ -13,6 +14,8 @@ import numpy as np
 from lab.measure.formulas import binned
 from lab.measure.reading import Run
 from lab.measure.rows import Rows, interval, means, seeds_of
+from lab.measure.tables import LESS
+from lab.page.costs import REFERENCE
 from lab.page.looks import look, pale
 from lab.page.svg import new_figure, save
 from lab.run.experiment import Experiment
@@ -25,6 +28,22 @@ Seeds = dict[tuple[str, str], dict[str, list[float]]]  # as seeds_of
 # Of flows: metric, what it says at the axis
 PANELS = {"excess": "excess slowdown", "ms <=8": "response up to 8 packets, ms"}
 DELAYS = {"p50": 0.35, "p99": 0.65, "max": 1.0}  # and how dark
+MOST_DELAYS = 4  # panels of steady flows; of more, and of groups of fetch, there are fields
+# The metrics that have a panel of fields, and what it says
+FIELDS = {
+    r"(bulk|tcp|download|others) Mbit/s": "throughput of {}, Mbit/s",
+    "excess": "excess slowdown",
+    "slowdown": "slowdown of downloads",
+    "ms <=8": "response up to 8 packets, ms",
+    r"(shorts) done": "how many of {} have ended",
+    r"(shorts) ms": "response of {} that have ended, ms",
+    r"(web) page ms": "response of whole pages of {}, ms",
+    r"(\w+) p99 ms": "delay of {}, 99th percentile, ms",
+    r"(\w+) loss %": "loss of {}, %",
+    r"(\w+) late %": "late or lost of {}, %",
+}
+FETCHED = r"(?!bulk )\w+ (Mbit/s|done|page ms)"
+DEEPEST = 10  # times the reference, or percent more or less of all, beyond which a colour stays
 AXES = {"rtt": "round trip, ms", "load": "load", "bit": "rate, Mbit/s"}  # else the name
 
 
@@ -120,11 +139,84 @@ def comparable(axis: Axes) -> bool:
     return bool(heights) and np.nanmax(heights) < 20 * np.nanmin(heights)
 
 
+def shown_in_fields(known: set[str]) -> dict[str, str]:
+    """The metrics, and what their panels say."""
+    result = {}
+    for pattern, text in FIELDS.items():
+        for name in sorted(known):
+            found = re.fullmatch(pattern, name)
+            if found and not (name == "slowdown" and "excess" in known):
+                result[name] = text.format(*found.groups())
+    return result
+
+
+def better(values: np.ndarray, reference: np.ndarray, metric: str) -> np.ndarray:
+    """From -1, by far worse than the reference, to 1; what there is none of is the worst."""
+    less = LESS.fullmatch(metric) is not None
+    if metric.endswith("%"):
+        score = (reference - values) / DEEPEST
+    else:
+        worst = np.inf if less else 0
+        ends = (np.where(np.isfinite(each), each, worst) for each in (reference, values))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.divide(*ends)
+            score = (1 if less else -1) * np.log10(ratio) / np.log10(DEEPEST)
+    return np.clip(np.nan_to_num(score, nan=0, posinf=1, neginf=-1), -1, 1)
+
+
+def short_number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return "none" if not np.isfinite(value) else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def fields(axis: Axes, seeds: Seeds, metric: str, cases: list[str], qdiscs: list[str]) -> None:
+    """A line for each case, a column for each qdisc: the mean, coloured by how it compares."""
+    of = [[seeds.get((case, q)) for q in qdiscs] for case in cases]
+    measured = [any(values and metric in values for values in line) for line in of]
+    means_of = [[np.mean((v or {}).get(metric, [np.nan])) for v in line] for line in of]
+    values = np.array(means_of, float)
+    first = qdiscs.index(REFERENCE) if REFERENCE in qdiscs else 0
+    there = [
+        [here and v is not None for v in line] for here, line in zip(measured, of, strict=True)
+    ]
+    score = np.ma.array(better(values, values[:, [first]], metric), mask=~np.array(there))
+    # Not as far as the darkest, on which black could not be read
+    axis.pcolormesh(score, cmap="RdBu", vmin=-1.7, vmax=1.7, edgecolors="white", linewidth=0.8)
+    for i, j in zip(*np.nonzero(there), strict=True):
+        axis.text(
+            j + 0.5, i + 0.5, short_number(values[i, j]), ha="center", va="center", fontsize=6.5
+        )
+    axis.set_yticks(np.arange(len(cases)) + 0.5, cases, fontsize=7)
+    axis.set_xticks(np.arange(len(qdiscs)) + 0.5, qdiscs, fontsize=7)
+    axis.set_ylim(len(cases), 0)
+    axis.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    for side in axis.spines.values():
+        side.set_visible(False)
+
+
+def draw_fields(seeds: Seeds, panels: dict[str, str], title: str, base: Path, png: bool) -> None:
+    cases = list(dict.fromkeys(case for case, _ in seeds))
+    qdiscs = list(dict.fromkeys(qdisc for _, qdisc in seeds))
+    lines = -(-len(panels) // 2)
+    figure, grid = new_figure(11, lines * (0.8 + 0.2 * len(cases)) + 0.4, lines, 2)
+    for i, axis in enumerate(grid.flat):
+        axis.set_visible(i < len(panels))
+    for i, (axis, (metric, text)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
+        fields(axis, seeds, metric, cases, qdiscs)
+        axis.set_title(text, fontsize=9)
+        if i % 2:
+            axis.set_yticks([])
+    first = REFERENCE if REFERENCE in qdiscs else qdiscs[0]
+    figure.suptitle(f"{title}\nblue: better than {first}, red: worse", fontsize=11)
+    save(figure, base, png)
+
+
 def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
     """As `base`.svg and, unless told, `base`.png; False if there is nothing to show.
 
     Of downloads excess (or slowdown) and the response of the short ones: lines against the number
-    that is varied, or else bars. Of steady flows the delay.
+    that is varied, or else bars. Of steady flows the delay. Of many of these, or where there are
+    groups of fetch, fields.
     """
     seeds = seeds_of({key: values for key, values in rows.items() if key[1] != FLOOR})
     known = {name for values in seeds.values() for name in values}
@@ -136,6 +228,10 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
         for name in values:
             if name.endswith(" p50 ms"):
                 steady.setdefault((case, name.removesuffix(" p50 ms")), {})[qdisc] = values
+    inside = shown_in_fields(known)
+    if len(steady) > MOST_DELAYS or any(re.fullmatch(FETCHED, name) for name in inside):
+        draw_fields(seeds, inside, title, base, png)
+        return True
     count = len(panels) + len(steady)
     if not count:
         return False

@@ -17,6 +17,7 @@ LISTS = {
 }
 OURS = tuple(LISTS["ours"])
 _NAMES = tuple(LISTS["peers"])
-PEERS = (*_NAMES[:3], "cake-rate", *_NAMES[3:])  # that is cake where it shapes by itself
+# cake-rate is cake where it shapes by itself; fq_pie is beside others in some experiments only
+PEERS = (*_NAMES[:3], "cake-rate", *_NAMES[3:], "fq_pie")
 ORACLE = tuple(LISTS["oracle"])
 FLOOR = "floor"  # in a qdisc's place: each download alone

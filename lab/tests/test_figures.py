@@ -16,6 +16,7 @@ from lab.measure.bounds import Verdict
 from lab.measure.numbers import measure
 from lab.measure.reading import DataError
 from lab.measure.rows import Rows, points
+from lab.measure.tables import compared
 from lab.page import advice as choose
 from lab.page import costs, experiment_pictures, stored
 from lab.page import results as page
@@ -254,6 +255,127 @@ def test_in_short() -> None:
     assert len(list(choose.in_short([]))) == 1
 
 
+IMPOLITE = {
+    "a": {"fq_codel": (2.0, 100.0, 125.0), "las": (4.0, 50.0, 125.0), "pfifo": (1.0, 900.0, 9.0)},
+    "b": {"fq_codel": (0.0, None, 0.0), "las": (2.0, 150.0, 120.0), "pfifo": (0.0, None, 0.0)},
+}
+
+
+def impolite() -> Rows:
+    """In b only las lets flows end; its CSV has nothing where there was none."""
+    names = ("tcp Mbit/s", "shorts ms", "shorts done")
+    found = {
+        (case, qdisc, 1): {
+            name: np.nan if x is None else x for name, x in zip(names, values, strict=True)
+        }
+        for case, of in IMPOLITE.items()
+        for qdisc, values in of.items()
+    }
+    return metrics.from_csv(metrics.to_csv(found))
+
+
+def test_what_there_is_none_of() -> None:
+    """It neither hides the case, nor makes the mean of those who have none look better."""
+    table = list(choose.in_short([impolite()]))
+    assert table[0] == ["", "cases", "las", "pfifo", "fq_codel"]
+    assert [line[1:] for line in table[1:]] == [
+        ["2", "**3.00**", "0.50", "1.00"],
+        ["2", "**100.00**", "none in 1", "none in 1"],
+        ["2", "**122.50**", "4.50", "62.50"],
+    ]
+    assert [line[0].rsplit(", ")[-1] for line in table[1:]] == ["Mbit/s", "ms", "flows"]
+    words = list(choose.in_words([impolite()]))
+    assert len(words) == 1 and words[0].endswith("Behind fq_codel: nowhere.")
+    text = "\n".join(choose.choose({"impolite": impolite()}))
+    assert "of what has a unit the mean" in text and "of flows that have ended and of Jain" in text
+    assert "Who has none in some of the cases" in text
+    assert "| impolite, b | **las** 150, fq_codel none, pfifo none |" in text
+    # Where las has none that fq_codel has
+    less = impolite()
+    del less["a", "las", 1]["shorts ms"]
+    less["b", "fq_codel", 1]["shorts ms"] = 3000.0
+    (words,) = choose.in_words([less])
+    behind = "Behind fq_codel: response of flows of 10 packets, one each 0.2 s (none in 1)."
+    assert words.endswith(behind)
+
+
+@pytest.mark.filterwarnings("error")
+def test_parts_of_nothing() -> None:
+    """What fq_codel has 0 of, or what is infinite, is no part; 0 of another's is the least."""
+
+    def case(name: str, **values: float) -> Rows:
+        return {(name, qdisc, 1): {"call p99 ms": v} for qdisc, v in values.items()}
+
+    rows = case("a", fq_codel=2, las=1, sqf=0) | case("b", fq_codel=0, las=1, sqf=1)
+    rows |= case("c", fq_codel=np.inf, las=1, sqf=1)
+    (head, line) = choose.in_short([rows])
+    assert line[1:] == ["1 of 3", "0.50", "**0.00**", "1.00"]
+    text = "\n".join(choose.choose({"x": rows}))
+    assert "do not count for a part" in text and "Who has none" not in text
+    assert "| x, c | **las** 1, **sqf** 1, fq_codel none |" in text
+    rows |= case("d", fq_codel=2, las=np.inf, sqf=1)
+    assert list(choose.in_short([rows]))[1][1:] == ["2 of 4", "none in 1", "**0.00**", "1.00"]
+    assert list(choose.in_short([case("b", fq_codel=0, las=1)])) == [["", "cases"]]
+
+
+def test_cases_that_are_alike_in_one_number() -> None:
+    """Count each: only that of the same runs counts once."""
+
+    def case(name: str, ms: float, loss: float, *more: str) -> Rows:
+        values = {"ms <=8": ms, "call loss %": loss}
+        return {(name, qdisc, 1): dict(values) for qdisc in ("fq_codel", "las", *more)}
+
+    rows = case("a", 1, 0) | case("b", 2, 0) | case("c", 3, 9)
+    assert list(choose.in_short([rows]))[2][1:] == ["3", "**3.00**", "**3.00**"]
+    # The same runs, beside another's
+    again = case("of another", 2, 0, "cake")
+    assert list(choose.in_short([rows, again]))[2][1:] == ["3", "**3.00**", "**3.00**"]
+
+
+def test_comparisons_of_other_peers() -> None:
+    """Have a table of their own, as in that of the others some peers would be missing."""
+
+    def of(*qdiscs: str) -> Rows:
+        return {("base", q, 1): {"ms <=8": 2.0, "slowdown": 3.0, "excess": 4.0} for q in qdiscs}
+
+    first, again = of("fq_codel", "sfq", "cake-rate", "las"), of("fq_codel", "sfq", "las")
+    other = of("fq_codel", "fq_pie", "las")
+    for values in other.values():
+        del values["excess"]
+    text = "\n".join(choose.choose({"x": first, "y": again}))
+    assert "| las | fq_codel | sfq |\n" in text and text.count("Of all cases the") == 1
+    assert "Of x, y:" not in text and "Slowdown" not in text
+    text = "\n".join(choose.choose({"x": first, "y": again, "z": other}))
+    assert "Of x, y:\n" in text and "Of z:\n" in text
+    assert "| las | fq_codel | sfq |\n" in text and "| las | fq_codel | fq_pie |\n" in text
+    # What excess tells better is told where that is not known
+    assert "| Slowdown of downloads | 1 | **1.00** | **1.00** | **1.00** |" in text
+    assert (
+        "### Slowdown of downloads\n" in text and "| z | fq_codel 3, fq_pie 3, **las** 3 |" in text
+    )
+    assert "| x; y | fq_codel 3" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tunnel", {"bulk Mbit/s", "call p99 ms", "call loss %", "call jitter ms"}),
+        ("impolite", {"tcp Mbit/s", "shorts ms", "shorts done", "call p99 ms", "call loss %"}),
+        ("stream", {"video p99 ms", "video loss %", "video late %", "web ms", "web page ms"}),
+        ("stream", {"slowdown", "ms <=8"}),
+        ("home", {"download Mbit/s", "slowdown", "call p99 ms", "call loss %"}),
+    ],
+)
+def test_what_counts_for_the_advice(name: str, told: set[str]) -> None:
+    """And all of it is compared. Of runs that were never run, of which none has excess."""
+    found = rows_of(name)
+    counted = {one.metric for one in choose.CRITERIA if choose.overall([found], one).cases}
+    assert told <= counted and "excess" not in counted
+    assert counted <= {metric for _, metric, _ in compared(found)}
+    others = {metric for _, metric, _ in compared(found)}
+    assert not {one for one in others if one.startswith(("rude ", "second "))}
+
+
 def test_each_run_once() -> None:
     every = figures.parts(only="d1-load,d1-rtt")
     runs = figures.once(every)
@@ -454,17 +576,28 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_some_of_it() -> None:
     every = [part.name for part in figures.parts()]
-    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "run2c-curve"
+    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "home"
     assert every == [one.name for one in on_page()] and "demo" not in every
     assert [part.name for part in figures.parts(only="mix,run2c")] == ["run2c", "mix"]
-    with pytest.raises(DataError, match="the experiments are las-log, .*, run2c-curve$"):
+    with pytest.raises(DataError, match="the experiments are las-log, .*, home$"):
         figures.parts(only="run2c,run2d")
 
 
-def test_three_seeds_of_comparisons() -> None:
+def test_seeds_of_comparisons() -> None:
+    """Three, or fewer of those that have many runs, or of which the seed decides little."""
+    fewer = {"tunnel": [1], "impolite": [1, 2], "stream": [1, 2], "home": [1]}
     for one in on_page():
         if one.place and one.place.advice:
-            assert one.seeds == [1, 2, 3]
+            assert one.seeds == fewer.get(one.name, [1, 2, 3])
+
+
+def test_packets_of_tcp_that_are_connections_each() -> None:
+    """Of 64 and 1514 bytes on the wire, at 12 Mbit/s."""
+    one = ours("impolite")
+    assert [name for name in one.cases if "tcp" in name] == ["tuples-tcp 10", "tuples-tcp 1460"]
+    for size, gap in ((10, "42.666667"), (1460, "1009.333333")):
+        given = made_up.words(one.runs[f"tuples-tcp {size}", "las", 1])["PACKETS"]
+        assert f"bytes={size},us={gap}" in given and "ports=1,tcp=1,host=1,begin=5,skip=5" in given
 
 
 NEW = """\
@@ -586,7 +719,7 @@ def test_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert "differs" in page_of_both
 
 
-@pytest.mark.parametrize("name", ["old-flows", "run2c-curve"])
+@pytest.mark.parametrize("name", ["old-flows", "run2c-curve", "impolite"])
 def test_pictures_of_comparisons(name: str, tmp_path: Path) -> None:
     one, rows = ours(name), rows_of(name)
     assert experiment_pictures.draw_experiment(rows, one, tmp_path / name, png=False)

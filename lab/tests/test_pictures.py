@@ -161,6 +161,71 @@ def test_one_seed(cases: list[str], drawn: list[Any], tmp_path: Path) -> None:
     assert errors and all(np.ptp(line[:, 1]) == 0 for line in errors)
 
 
+def fetched(**of: dict[str, list[float]]) -> Rows:
+    """By metric and case: of fq_codel, las and cake, of one seed; NaN is not in the CSV."""
+    found: Rows = {}
+    for metric, cases in of.items():
+        for case, values in cases.items():
+            for qdisc, value in zip(("fq_codel", "las", "cake"), values, strict=True):
+                found.setdefault((case, qdisc, 1), {})[metric.replace("_", " ")] = value
+    return from_csv(to_csv(found))
+
+
+@pytest.mark.filterwarnings("error")
+def test_fields(drawn: list[Any], tmp_path: Path) -> None:
+    """Where there are groups of fetch: a number for each case and qdisc, also if there is none."""
+    some = fetched(shorts_ms={"flood 1": [100, 10, np.nan], "flood 2": [np.nan, 1234, np.nan]})
+    for case, values in {"flood 1": [1, 10, 0], "flood 2": [0, 5, 0], "udp": [4, 4, 2]}.items():
+        for qdisc, value in zip(("fq_codel", "las", "cake"), values, strict=True):
+            some.setdefault((case, qdisc, 1), {})["tcp Mbit/s"] = value
+    assert experiment_pictures.draw(some, "title", tmp_path / "x")
+    rate, times = drawn
+    assert (rate.get_title(), times.get_title()) == (
+        "throughput of tcp, Mbit/s",
+        "response of shorts that have ended, ms",
+    )
+    assert [text.get_text() for text in rate.get_yticklabels()] == ["flood 1", "flood 2", "udp"]
+    assert [text.get_text() for text in rate.get_xticklabels()] == ["fq_codel", "las", "cake"]
+    shown = [text.get_text() for text in rate.texts]
+    assert shown == ["1", "10", "0", "0", "5", "0", "4", "4", "2"]
+    assert [text.get_text() for text in times.texts] == "100 10 none none 1234 none".split()
+    (mesh,) = rate.collections
+    tens = mesh.get_array().reshape(3, 3)
+    assert tens[:2].tolist() == [[0, 1, -1], [0, 1, 0]]
+    assert tens[2].tolist() == pytest.approx([0, 0, -np.log10(2)])
+    # Of udp there is nothing to be told
+    (mesh,) = times.collections
+    assert mesh.get_array().reshape(3, 3).tolist() == [[0, 1, -1], [0, 1, 0], [None] * 3]
+    assert b"<image" not in (tmp_path / "x.svg").read_bytes()
+
+
+def test_fields_of_percent() -> None:
+    """They are as far apart as they are, also from 0; and slowdown is what excess tells better."""
+    values = np.array([[0.0, 5, 50]])
+    found = experiment_pictures.better(values, values[:, [0]], "call loss %")
+    assert found.tolist() == [[0, -0.5, -1]]
+    names = {"bulk Mbit/s", "rude Mbit/s", "rude wire Mbit/s", "slowdown", "excess", "a late %"}
+    told = experiment_pictures.shown_in_fields(names)
+    assert list(told) == ["bulk Mbit/s", "excess", "a late %"]
+
+
+def test_many_delays_are_fields(drawn: list[Any], tmp_path: Path) -> None:
+    """Four panels can be seen beside each other."""
+    for many in (False, True):
+        some = rows(["load-0.5", "load-0.9"], "call", "tv", *(["x"] if many else []))
+        drawn.clear()
+        assert experiment_pictures.draw(some, "title", tmp_path / "x")
+        titles = [axis.get_title() for axis in drawn]
+        assert ("delay of tv, 99th percentile, ms" in titles) == many
+        assert len(titles) == (5 if many else 6)
+    # There is no fq_codel
+    assert ">blue: better than pfifo, red: worse</text>" in (tmp_path / "x.svg").read_text()
+    (tmp_path / "x.svg").unlink()
+    for name in "ab":
+        assert experiment_pictures.draw(some, "title", tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
 def errors_of(container: Any) -> list[np.ndarray]:
     """The bars that tell how far off it may be."""
     bars = getattr(container, "errorbar", None) or container

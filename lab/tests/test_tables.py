@@ -192,6 +192,20 @@ def test_what_is_compared(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_groups_that_are_compared() -> None:
+    """Those that what is impolite is beside, and slowdown where excess does not tell it."""
+    every = ["slowdown", "shorts ms", "shorts done", "shorts longest ms", "web page ms"]
+    every += ["tcp Mbit/s", "rude Mbit/s", "rude ms", "rude wire Mbit/s", "video late %"]
+    rows: Rows = {("base", "las", 1): dict.fromkeys(every, 1.0)}
+    signs = {name: sign for _, name, sign in tables.compared(rows)}
+    assert signs == {
+        "slowdown": 1, "shorts ms": 1, "shorts done": -1, "web page ms": 1, "tcp Mbit/s": -1,
+        "video late %": 1,
+    }  # fmt: skip
+    rows["base", "las", 1]["excess"] = 1
+    assert "slowdown" not in {name for _, name, _ in tables.compared(rows)}
+
+
 def test_winners() -> None:
     rows = values_of("ms <=8", floor=[1], srpt=[2], las=[4, 6], cake=[7, 7], run2c=[9, 9])
     for key, values in rows.items():
