@@ -17,6 +17,15 @@ enum {
 	TC_LAS_RANK_VISIBLE,	/* what waits and a quarter of that */
 };
 
+/* Values of TCA_LAS_HOSTS: who is a host */
+enum {
+	TC_LAS_HOSTS_NONE,
+	TC_LAS_HOSTS_SRC,	/* a packet's source */
+	TC_LAS_HOSTS_DST,	/* its destination */
+	TC_LAS_HOSTS_BOTH,	/* each pair of the two */
+	TC_LAS_HOSTS_MAX = TC_LAS_HOSTS_BOTH,
+};
+
 /* Options. Of a range both ends are good. */
 enum {
 	TCA_LAS_UNSPEC,
@@ -94,6 +103,15 @@ enum {
 				 */
 #define TC_LAS_CE_THRESHOLD_MAX	2000000
 	TCA_LAS_ECN,		/* u32, 1: CoDel marks what can be marked */
+	TCA_LAS_HOSTS,		/* u32, one of those: whose flows share the link
+				 * before flows do
+				 */
+	TCA_LAS_NAT,		/* u32, 1: a host's address is that before NAT */
+	TCA_LAS_HOST_RECORDS,	/* u32, hosts that are known, a power of two; fixed
+				 * once the qdisc exists
+				 */
+#define TC_LAS_HOST_RECORDS_MIN	8
+#define TC_LAS_HOST_RECORDS_MAX	32768
 	__TCA_LAS_MAX
 };
 
@@ -165,6 +183,11 @@ struct tc_las_xstats {
 				 */
 	__u32	flows_long;	/* long flows that hold packets, the overflow queue
 				 * being one
+				 */
+	__u64	host_evictions;	/* hosts forgotten before idle had passed */
+	__u32	hosts_known;	/* records that hold a host, as with records */
+	__u32	hosts_over;	/* hosts with packets in lists of their own: those
+				 * with long flows or over their share
 				 */
 };
 

@@ -192,6 +192,9 @@ static const struct sf_option las_rows[] = {
 	SF_INTERVAL(LAS),
 	SF_CE_THRESHOLD(LAS),
 	SF_ECN(LAS),
+	SF_HOSTS(LAS),
+	SF_NAT(LAS),
+	SF_HOST_RECORDS(LAS),
 };
 
 static const struct sf_options las_options = SF_OPTIONS(LAS, las);
@@ -244,7 +247,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
-	return sf_groups_init(&q->g, opt[TCA_LAS_FLOWS]);
+	return sf_groups_init(&q->g, opt[TCA_LAS_FLOWS], opt[TCA_LAS_HOST_RECORDS]);
 }
 
 static void las_destroy(struct Qdisc *sch)

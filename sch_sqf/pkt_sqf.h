@@ -21,6 +21,15 @@ enum {
 
 #define TC_SQF_POLICY_MAX (__TC_SQF_POLICY_MAX - 1)
 
+/* Values of TCA_SQF_HOSTS: who is a host */
+enum {
+	TC_SQF_HOSTS_NONE,
+	TC_SQF_HOSTS_SRC,	/* a packet's source */
+	TC_SQF_HOSTS_DST,	/* its destination */
+	TC_SQF_HOSTS_BOTH,	/* each pair of the two */
+	TC_SQF_HOSTS_MAX = TC_SQF_HOSTS_BOTH,
+};
+
 /* Options. Of a range both ends are good. */
 enum {
 	TCA_SQF_UNSPEC,
@@ -97,6 +106,15 @@ enum {
 				 */
 #define TC_SQF_CE_THRESHOLD_MAX	2000000
 	TCA_SQF_ECN,		/* u32, 1: CoDel marks what can be marked */
+	TCA_SQF_HOSTS,		/* u32, one of those: whose flows share the link
+				 * before flows do
+				 */
+	TCA_SQF_NAT,		/* u32, 1: a host's address is that before NAT */
+	TCA_SQF_HOST_RECORDS,	/* u32, hosts that are known, a power of two; fixed
+				 * once the qdisc exists
+				 */
+#define TC_SQF_HOST_RECORDS_MIN	8
+#define TC_SQF_HOST_RECORDS_MAX	32768
 	__TCA_SQF_MAX
 };
 
@@ -160,6 +178,11 @@ struct tc_sqf_xstats {
 				 * the queue has not been busy for long
 				 */
 	__u32	reserved;
+	__u64	host_evictions;	/* hosts forgotten before idle had passed */
+	__u32	hosts_known;	/* records that hold a host, as with records */
+	__u32	hosts_over;	/* hosts with packets in lists of their own: those
+				 * with long flows or over their share
+				 */
 };
 
 #endif

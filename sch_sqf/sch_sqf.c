@@ -75,7 +75,7 @@ static const struct sqf_sched *sqf_of(const struct sf_groups *g)
 /* Is nobody guaranteed anything, as published? */
 static bool sqf_without_shares(const struct sf_groups *g)
 {
-	return !g->known.percent && !g->long_share;
+	return !g->known_share && !g->long_share;
 }
 
 static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
@@ -91,7 +91,7 @@ static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
 /* Those of whom nobody is to be protected are like the others. */
 static bool sqf_newcomers(const struct sf_groups *g)
 {
-	return g->known.percent;
+	return g->known_share;
 }
 
 static u32 sqf_draw(struct sf_groups *g, u32 count)
@@ -179,6 +179,9 @@ static const struct sf_option sqf_rows[] = {
 	SF_INTERVAL(SQF),
 	SF_CE_THRESHOLD(SQF),
 	SF_ECN(SQF),
+	SF_HOSTS(SQF),
+	SF_NAT(SQF),
+	SF_HOST_RECORDS(SQF),
 };
 
 static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
@@ -232,7 +235,7 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
-	return sf_groups_init(&q->g, opt[TCA_SQF_FLOWS]);
+	return sf_groups_init(&q->g, opt[TCA_SQF_FLOWS], opt[TCA_SQF_HOST_RECORDS]);
 }
 
 static void sqf_destroy(struct Qdisc *sch)

@@ -3,7 +3,8 @@
 
 The kinds are the folders sch_KIND, in each of which tests/ has its own tests, tests/pair.py the
 gate with the kind's model beside it, and tests/options.py its options. A test outside of them that
-wants a `kind` is run with each, and one that wants an `option`, too, with each of each.
+wants a `kind` is run with each, and one that wants an `option`, too, with each of each. One that
+wants a `variant` is run once more with what VARIANTS say is typed for a kind.
 """
 
 import importlib
@@ -23,6 +24,8 @@ from .lib.refusals import Spare, spare_devices
 from .report import HOST_CLOCK, WHY
 
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
+# What makes a kind another to its parents; one kind is enough for what is the same in several
+VARIANTS = {"las": {"hosts": "hosts both fair 16384b"}}
 OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
 
 
@@ -120,6 +123,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 pairs = [(kind, option) for kind in kinds for option in of(kind).options]
                 names = [f"{kind}-{option.name}" for kind, option in pairs]
                 metafunc.parametrize(("kind", "option"), pairs, ids=names)
+            elif "variant" in metafunc.fixturenames:
+                named = {kind: (kind, "") for kind in kinds}
+                for kind in kinds:
+                    for name, typed in VARIANTS.get(kind, {}).items():
+                        named[f"{kind}-{name}"] = (kind, typed)
+                metafunc.parametrize(("kind", "variant"), named.values(), ids=named)
             else:
                 metafunc.parametrize("kind", kinds)
 

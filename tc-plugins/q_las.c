@@ -6,6 +6,8 @@
 
 static const char * const las_ranks[] = { "attained", "visible", NULL };
 
+static const char * const las_hosts[] = { "none", "src", "dst", "both", NULL };
+
 static const struct tc_opt las_opts[] = {
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_LAS_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
@@ -35,6 +37,10 @@ static const struct tc_opt las_opts[] = {
 	{ "ce_threshold", "ce_threshold", TC_UNIT_US, TCA_LAS_CE_THRESHOLD },
 	{ "ecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 1 },
 	{ "noecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 0 },
+	{ "hosts", "hosts", TC_UNIT_NAME, TCA_LAS_HOSTS, 0, las_hosts },
+	{ "nat", "nat", TC_UNIT_WORD, TCA_LAS_NAT, 1 },
+	{ "nonat", "nat", TC_UNIT_WORD, TCA_LAS_NAT, 0 },
+	{ "host_records", "host_records", TC_UNIT_NONE, TCA_LAS_HOST_RECORDS },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
 	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
 	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 0 },
@@ -56,6 +62,9 @@ static const struct tc_stat las_qdisc_stats[] = {
 	TC_STAT(tc_las_xstats, __u64, flows_seen, 2, ""),
 	TC_STAT(tc_las_xstats, __u64, evictions, 2, ""),
 	TC_STAT(tc_las_xstats, __u64, overflow, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, hosts_known, 2, ""),
+	TC_STAT(tc_las_xstats, __u32, hosts_over, 2, ""),
+	TC_STAT(tc_las_xstats, __u64, host_evictions, 2, ""),
 	TC_STAT(tc_las_xstats, __u32, memory, 3, "b"),
 	TC_STAT(tc_las_xstats, __u32, memory_peak, 3, "b"),
 	TC_STAT(tc_las_xstats, __u32, room, 3, "b"),

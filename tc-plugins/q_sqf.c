@@ -13,6 +13,8 @@ static const char * const sqf_policies[] = {
 
 static const char * const sqf_ends[] = { "tail", "head", NULL };
 
+static const char * const sqf_hosts[] = { "none", "src", "dst", "both", NULL };
+
 static const struct tc_opt sqf_opts[] = {
 	{ "policy", "policy", TC_UNIT_NAME, TCA_SQF_POLICY, 0, sqf_policies },
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_SQF_LIMIT },
@@ -41,6 +43,10 @@ static const struct tc_opt sqf_opts[] = {
 	{ "ce_threshold", "ce_threshold", TC_UNIT_US, TCA_SQF_CE_THRESHOLD },
 	{ "ecn", "ecn", TC_UNIT_WORD, TCA_SQF_ECN, 1 },
 	{ "noecn", "ecn", TC_UNIT_WORD, TCA_SQF_ECN, 0 },
+	{ "hosts", "hosts", TC_UNIT_NAME, TCA_SQF_HOSTS, 0, sqf_hosts },
+	{ "nat", "nat", TC_UNIT_WORD, TCA_SQF_NAT, 1 },
+	{ "nonat", "nat", TC_UNIT_WORD, TCA_SQF_NAT, 0 },
+	{ "host_records", "host_records", TC_UNIT_NONE, TCA_SQF_HOST_RECORDS },
 	{ "drop", "drop", TC_UNIT_NAME, TCA_SQF_DROP_HEAD, 0, sqf_ends },
 	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_SQF_SPLIT_GSO, 1 },
 	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_SQF_SPLIT_GSO, 0 },
@@ -62,6 +68,9 @@ static const struct tc_stat sqf_qdisc_stats[] = {
 	TC_STAT(tc_sqf_xstats, __u64, flows_seen, 2, ""),
 	TC_STAT(tc_sqf_xstats, __u64, evictions, 2, ""),
 	TC_STAT(tc_sqf_xstats, __u64, overflow, 2, ""),
+	TC_STAT(tc_sqf_xstats, __u32, hosts_known, 2, ""),
+	TC_STAT(tc_sqf_xstats, __u32, hosts_over, 2, ""),
+	TC_STAT(tc_sqf_xstats, __u64, host_evictions, 2, ""),
 	TC_STAT(tc_sqf_xstats, __u32, memory, 3, "b"),
 	TC_STAT(tc_sqf_xstats, __u32, memory_peak, 3, "b"),
 	TC_STAT(tc_sqf_xstats, __u32, longest, 3, "b"),

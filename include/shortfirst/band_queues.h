@@ -144,7 +144,7 @@ static inline void sf_band_join(struct sf_band *band, u32 i)
 static inline void sf_band_leave(struct sf_band *band, u32 i)
 {
 	band->used--;
-	sf_ring_del(band->queues, &band->queues[i]);
+	sf_ring_del(band->queues, i);
 	if (band->first == i)
 		band->first = band->queues[i].listed.next;
 }
@@ -227,7 +227,8 @@ static __always_inline void sf_band_sent(struct sf_band *band, const struct sk_b
 /* sf_bands_turn - the band that is served next; one of the two has packets */
 static __always_inline struct sf_band *sf_bands_turn(struct sf_bands *b)
 {
-	return &b->band[sf_bands_next(&b->guarantee, sf_band_turn(&b->band[SF_HIGH]),
+	return &b->band[sf_bands_next(&b->guarantee.credit, b->guarantee.percent,
+				      sf_band_turn(&b->band[SF_HIGH]),
 				      sf_band_turn(&b->band[SF_LOW]))];
 }
 

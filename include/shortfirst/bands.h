@@ -27,25 +27,25 @@ struct sf_guarantee {
  *
  * @high and @low are the queues from which the bands would send.
  */
-static __always_inline u32 sf_bands_next(struct sf_guarantee *g, const struct sf_queue *high,
+static __always_inline u32 sf_bands_next(u64 *credit, u32 percent, const struct sf_queue *high,
 					 const struct sf_queue *low)
 {
 	u64 price;
 
 	if (!low->qlen) {
-		g->credit = 0;
+		*credit = 0;
 		return SF_HIGH;
 	}
 	if (!high->qlen)
 		return SF_LOW;
-	if (!g->percent)
+	if (!percent)
 		return SF_HIGH;
-	price = (u64)qdisc_pkt_len(low->head) * (100 - g->percent);
-	if (g->credit >= price) {
-		g->credit -= price;
+	price = (u64)qdisc_pkt_len(low->head) * (100 - percent);
+	if (*credit >= price) {
+		*credit -= price;
 		return SF_LOW;
 	}
-	g->credit += (u64)qdisc_pkt_len(high->head) * g->percent;
+	*credit += (u64)qdisc_pkt_len(high->head) * percent;
 	return SF_HIGH;
 }
 

@@ -41,14 +41,10 @@
 /* A table this small has a queue for each record, a larger one for each second. */
 #define SF_FEW_FLOWS		256
 
-/*
- * The first queues: what waits elsewhere, the ends of lists (groups.h: one for each sort of
- * newcomers, one for long flows), and the flows'
- */
-#define SF_ELSEWHERE		0
-#define SF_SORTS		4
-#define SF_LISTS		(SF_SORTS + 1)
-#define SF_FIRST_QUEUE		(SF_LISTS + 1)
+/* The first queues: none, which is always empty, what waits elsewhere, and the flows' */
+#define SF_NO_QUEUE		0
+#define SF_ELSEWHERE		1
+#define SF_FIRST_QUEUE		2
 
 /* The flow of the queue SF_ELSEWHERE */
 #define SF_NO_FLOW		U32_MAX
@@ -128,8 +124,10 @@ struct sf_queue {
 	u32	qlen;		/* packets */
 	u32	backlog;	/* bytes */
 	u32	flow;		/* whose it is, or SF_NO_FLOW */
+	u16	host;		/* hosts.h: of the flow */
 	u8	group;		/* 0 if nobody's */
-	bool	heaped;		/* the same */
+	u8	heaped:1;	/* the same */
+	u8	own:1;		/* in a list of its host's own */
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);
@@ -196,10 +194,6 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
-	for (i = 1; i <= SF_LISTS; i++) {
-		t->queues[i].listed.next = i;
-		t->queues[i].listed.prev = i;
-	}
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -291,12 +285,34 @@ static inline void sf_ring_add(struct sf_queue *queues, u32 next, u32 i)
 }
 
 /* and take it out again. */
-static inline void sf_ring_del(struct sf_queue *queues, const struct sf_queue *queue)
+static inline void sf_ring_del(struct sf_queue *queues, u32 i)
 {
-	struct sf_link at = queue->listed;
+	struct sf_link at = queues[i].listed;
 
 	queues[at.next].listed.prev = at.prev;
 	queues[at.prev].listed.next = at.next;
+}
+
+/* Lists: rings of which the first is known, or SF_NO_QUEUE; put queue @i at the end */
+static inline void sf_list_add(struct sf_queue *queues, u32 *first, u32 i)
+{
+	if (*first) {
+		sf_ring_add(queues, *first, i);
+		return;
+	}
+	queues[i].listed.next = i;
+	queues[i].listed.prev = i;
+	*first = i;
+}
+
+/* and take it out again. */
+static inline void sf_list_del(struct sf_queue *queues, u32 *first, u32 i)
+{
+	u32 next = queues[i].listed.next;
+
+	sf_ring_del(queues, i);
+	if (*first == i)
+		*first = next == i ? SF_NO_QUEUE : next;
 }
 
 /* The way of @set that is to become a newcomer's, or SF_WAYS if there is none */

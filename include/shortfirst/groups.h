@@ -47,6 +47,10 @@
  * fixed size (flow_table.h). What finds no room in it waits in one queue, that of a long
  * flow.
  *
+ * With `hosts` long flows wait in lists of their host, which send in turn; so do all flows of a
+ * host that is over its share. For those who are not, the lists of the others are one long
+ * flow's (hosts.h).
+ *
  * The limits are what 10 Gbit/s need. On slower links `buffer` bounds what waits to
  * what the link sends in that time (link_rate.h).
  *
@@ -70,7 +74,9 @@
 #include "bands.h"
 #include "compat.h"
 #include "flow_heap.h"
+#include "hosts.h"
 #include "link_rate.h"
+#include "lists.h"
 #include "sched.h"
 
 #define SF_ROOM_MIN		(64 << 10)	/* bytes */
@@ -105,6 +111,7 @@
 #define SF_OWED			(100 * ETH_FRAME_LEN)
 #define SF_OVERDUE		MS2TIME(1500)
 #define SF_SOUGHT		64
+#define SF_ANY_HOST		U32_MAX
 #define SF_LAST			16
 #define SF_LOOK_SHIFT		8
 
@@ -119,36 +126,19 @@
 /* Of so many equal queues, if there are more, one is drawn to lose a packet. */
 #define SF_DRAW			16
 
-/* Which of the orders a queue is in; the first are lists, each ends in the queue of its number */
-enum {
-	SF_NOBODYS,
-	SF_NEW_FLOWS,		/* and SF_SORTS in all: nothing was served yet: by arrival */
-	SF_LONG_FLOWS = SF_NEW_FLOWS + SF_SORTS,	/* in turn */
-	SF_SHORT_FLOWS,		/* by rank */
-	SF_GROUPS,
-};
-
-static_assert(SF_LONG_FLOWS == SF_LISTS);
-
-#define SF_ALL_NEW_FLOWS	GENMASK(SF_LONG_FLOWS - 1, SF_NEW_FLOWS)
-
 struct sf_groups {
 	struct sf_sched	s;
-	struct rb_root_cached ranked;	/* the queues of known short flows */
+	struct sf_lists	top;
+	struct sf_hosts	hosts;
 	struct sf_heap	losers;		/* of the queues that have had two packets: who
 					 * is to lose one
 					 */
 	struct sf_flow	overflow;	/* whose queue SF_ELSEWHERE is */
-	struct sf_guarantee known;	/* of those whose first packet has left */
+	u32		known_share;	/* percent */
 	u32		long_share;	/* percent of the bytes that are the long ones' */
-	s64		credit;		/* what they have not had of it, in hundredths */
-	s64		debt_max;	/* or may do without */
-	s32		overdue;	/* what short flows owe those that wait for long */
-	u32		hand;		/* the queue that was looked at last for one, */
+	s64		debt_max;	/* bytes * percent that these may do without */
+	u32		hand;		/* the queue that was looked at last for who waits, */
 	u32		last;		/* and the last in use since nothing waited, or after it */
-	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
-	u64		had_last;	/* by the one that was served last, before it was */
-	u32		waiting[SF_GROUPS];	/* bytes, wrapping as backlog does */
 	struct codel_params codel;
 	struct codel_stats codel_stats;
 	u64		fair;		/* what a long flow has attained, */
@@ -159,13 +149,9 @@ struct sf_groups {
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
 	u8		epoch;		/* measurements of the link; wraps */
-	u32		queues[SF_GROUPS];	/* in each; a flow's but for overflow */
-	u32		busy;		/* a bit for each that has some */
-	u32		newcomers;	/* of all sorts */
 	u32		newcomers_max;
 	u32		quantum;
-	bool		late;		/* the long flows are owed a fair share */
-	bool		aqm;		/* they are held short by CoDel */
+	bool		aqm;		/* long flows are held short by CoDel */
 	bool		not_waiting;	/* who waits is not forgiven anything */
 	bool		drop_head;	/* who loses a packet loses the first */
 };
@@ -239,21 +225,23 @@ static inline u8 sf_groups_sort(const struct sf_flow_key *key, const struct sk_b
 	       (qdisc_pkt_len(skb) > SF_SMALL ? SF_LARGE : 0);
 }
 
-static inline bool sf_groups_is_new(u8 group)
+/* The first of a list, or what has no packets if it is empty */
+static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g,
+						  const struct sf_lists *l, u32 list)
 {
-	return (u8)(group - SF_NEW_FLOWS) < SF_SORTS;
+	return &g->s.table.queues[l->first[list]];
 }
 
-/* The first of a list, or what has no packets if it is empty */
-static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g, u32 list)
+/* Those that a queue is in */
+static inline struct sf_lists *sf_groups_lists(struct sf_groups *g, const struct sf_queue *queue)
 {
-	return &g->s.table.queues[g->s.table.queues[list].listed.next];
+	return queue->own ? &g->hosts.host[queue->host].lists : &g->top;
 }
 
 /* Do newcomers of several sorts wait? Only then it counts what each sort has. */
-static inline bool sf_groups_sorts_meet(const struct sf_groups *g)
+static inline bool sf_groups_sorts_meet(const struct sf_lists *l)
 {
-	u32 sorts = g->busy & SF_ALL_NEW_FLOWS;
+	u32 sorts = l->busy & SF_ALL_NEW_FLOWS;
 
 	return sorts & (sorts - 1);
 }
@@ -262,18 +250,19 @@ static inline bool sf_groups_sorts_meet(const struct sf_groups *g)
  * The newcomer that is served next, or what has no packets if there is none: of the sort that
  * has had least, or if newcomers are not held apart, the first.
  */
-static inline struct sf_queue *sf_groups_next_new(const struct sf_groups *g)
+static inline struct sf_queue *sf_groups_next_new(const struct sf_groups *g,
+						  const struct sf_lists *l)
 {
-	u32 sort = __ffs(g->busy | BIT(SF_LONG_FLOWS - 1));
-	struct sf_queue *found = sf_groups_first_of(g, sort), *queue;
+	u32 sort = __ffs(l->busy | BIT(SF_LONG_FLOWS - 1));
+	struct sf_queue *found = sf_groups_first_of(g, l, sort), *queue;
 
-	if (likely(!sf_groups_sorts_meet(g)))
+	if (likely(!sf_groups_sorts_meet(l)))
 		return found;
 	for (sort++; sort < SF_LONG_FLOWS; sort++) {
-		if (!g->queues[sort])
+		if (!l->queues[sort])
 			continue;
-		queue = sf_groups_first_of(g, sort);
-		if (g->known.percent ? g->had[sort] < g->had[found->group] :
+		queue = sf_groups_first_of(g, l, sort);
+		if (g->known_share ? l->had[sort] < l->had[found->group] :
 				       sf_earlier(queue->head, found->head))
 			found = queue;
 	}
@@ -281,83 +270,169 @@ static inline struct sf_queue *sf_groups_next_new(const struct sf_groups *g)
 }
 
 /* The last of a list, NULL if it is empty */
-static inline struct sf_queue *sf_groups_end_of(const struct sf_groups *g, u32 list)
+static inline struct sf_queue *sf_groups_end_of(const struct sf_groups *g,
+						const struct sf_lists *l, u32 list)
 {
-	u32 last = g->s.table.queues[list].listed.prev;
+	struct sf_queue *queues = g->s.table.queues;
 
-	return last == list ? NULL : &g->s.table.queues[last];
+	return l->first[list] ? &queues[queues[l->first[list]].listed.prev] : NULL;
 }
 
-/* The newest of that sort of which most wait, or if newcomers are not held apart, of all */
-static inline struct sf_queue *sf_groups_newest(const struct sf_groups *g)
+/* The last of a list that is the host's, or NULL */
+static inline struct sf_queue *sf_groups_end_of_host(const struct sf_groups *g,
+						     const struct sf_lists *l, u32 list, u32 host)
+{
+	struct sf_queue *queue = sf_groups_end_of(g, l, list);
+	u32 i = queue ? min_t(u32, l->queues[list], SF_SOUGHT) : 0;
+
+	for (; i; i--, queue = &g->s.table.queues[queue->listed.prev])
+		if (queue->host == host || host == SF_ANY_HOST)
+			return queue;
+	return NULL;
+}
+
+/*
+ * A host's newest of that sort of which most wait, or if newcomers are not held apart, of all.
+ * In lists that are not the host's own no more than SF_SOUGHT of a sort are looked at.
+ */
+static inline struct sf_queue *sf_groups_newest(const struct sf_groups *g,
+						const struct sf_lists *l, u32 host)
 {
 	struct sf_queue *found = NULL, *queue;
 	u32 sort;
 
 	for (sort = SF_NEW_FLOWS; sort < SF_LONG_FLOWS; sort++) {
-		queue = sf_groups_end_of(g, sort);
-		if (queue && (!found || (g->known.percent ?
-					 g->queues[sort] > g->queues[found->group] :
+		queue = sf_groups_end_of_host(g, l, sort, host);
+		if (queue && (!found || (g->known_share ?
+					 l->queues[sort] > l->queues[found->group] :
 					 sf_earlier(found->head, queue->head))))
 			found = queue;
 	}
 	return found;
 }
 
+/* A host's last by rank, of as many */
+static inline struct sf_queue *sf_groups_last_ranked(const struct sf_lists *l, u32 host)
+{
+	struct rb_node *node = rb_last(&l->ranked.rb_root);
+	struct sf_queue *queue;
+	u32 i;
+
+	for (i = 0; node && i < SF_SOUGHT; i++, node = rb_prev(node)) {
+		queue = sf_groups_queue_of(node);
+		if (queue->host == host || host == SF_ANY_HOST)
+			return queue;
+	}
+	return NULL;
+}
+
 /* The bytes of newcomers that wait */
-static inline u64 sf_groups_waiting_new(const struct sf_groups *g)
+static inline u64 sf_groups_waiting_new(const struct sf_lists *l)
 {
 	u64 bytes = 0;
 	u32 sort;
 
 	for (sort = SF_NEW_FLOWS; sort < SF_LONG_FLOWS; sort++)
-		bytes += g->waiting[sort];
+		bytes += l->waiting[sort];
 	return bytes;
 }
 
-static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue,
-					    u8 group, const struct sf_order *order)
+/* Count bytes that come to a host's queue. For the top lists all in hosts' own are long flows'. */
+static inline void sf_groups_count_host(struct sf_groups *g, const struct sf_queue *queue,
+					u32 bytes)
+{
+	struct sf_host *host = &g->hosts.host[queue->host];
+
+	host->backlog += bytes;
+	if (queue->own)
+		host->lists.waiting[queue->group] += bytes;
+	g->top.waiting[queue->own ? SF_LONG_FLOWS : queue->group] += bytes;
+}
+
+static __always_inline void sf_groups_count(struct sf_groups *g, const struct sf_queue *queue,
+					    u32 bytes)
+{
+	if (unlikely(queue->host))
+		sf_groups_count_host(g, queue, bytes);
+	else
+		g->top.waiting[queue->group] += bytes;
+}
+
+/* Put a queue in the order of its group there. */
+static __always_inline void sf_groups_add(struct sf_groups *g, struct sf_lists *l,
+					  struct sf_queue *queue, const struct sf_order *order)
 {
 	struct sf_flow *f = sf_groups_flow(g, queue);
-	bool first = !g->queues[group]++;
+	u8 group = queue->group;
 
-	queue->group = group;
-	g->waiting[group] += queue->backlog;
-	if (first)
-		g->busy |= BIT(group);
+	sf_lists_count(l, group, g->debt_max);
 	if (group == SF_SHORT_FLOWS) {
 		queue->rank = order->rank(g, f, queue);
-		rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
+		rb_add_cached(&queue->node, &l->ranked, sf_groups_less);
 		return;
 	}
-	sf_ring_add(g->s.table.queues, group, sf_groups_number(g, queue));
+	sf_list_add(g->s.table.queues, &l->first[group], sf_groups_number(g, queue));
 	if (group == SF_LONG_FLOWS) {
-		/* That of a time without long flows counts up to here. */
-		g->credit = max(g->credit, -g->debt_max);
 		codel_vars_init(&queue->codel);
 		/* What it has sent beyond its turn is not forgotten. */
 		f->deficit = min(f->deficit, 0) + (s32)g->quantum;
 		return;
 	}
-	g->newcomers++;
-	/* What a sort has not had while it had nothing to send is not owed. */
-	if (first)
-		g->had[group] = max(g->had[group], g->had_last);
+	l->newcomers++;
+}
+
+/* And take it out again. */
+static __always_inline void sf_groups_del(struct sf_groups *g, struct sf_lists *l,
+					  struct sf_queue *queue)
+{
+	u8 group = queue->group;
+
+	sf_lists_uncount(l, group);
+	if (sf_groups_is_new(group))
+		l->newcomers--;
+	if (group == SF_SHORT_FLOWS)
+		rb_erase_cached(&queue->node, &l->ranked);
+	else
+		sf_list_del(g->s.table.queues, &l->first[group], sf_groups_number(g, queue));
+}
+
+/* A queue comes to a group, of a host's own lists if it is to be there. */
+static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue *queue,
+					    u8 group, bool own, const struct sf_order *order)
+{
+	struct sf_lists *l = &g->top;
+
+	queue->group = group;
+	queue->own = own;
+	sf_groups_count(g, queue, queue->backlog);
+	if (unlikely(own)) {
+		l = &g->hosts.host[queue->host].lists;
+		if (!l->busy) {
+			sf_lists_forget_debt(l, g->debt_max);
+			sf_host_begin(&g->hosts, queue->host, g->s.arrivals);
+		}
+		sf_lists_count(&g->top, SF_LONG_FLOWS, g->debt_max);
+	}
+	sf_groups_add(g, l, queue, order);
+}
+
+static noinline void sf_groups_leave_own(struct sf_groups *g, struct sf_queue *queue)
+{
+	struct sf_lists *l = &g->hosts.host[queue->host].lists;
+
+	sf_groups_del(g, l, queue);
+	sf_lists_uncount(&g->top, SF_LONG_FLOWS);
+	if (!l->busy)
+		sf_host_end(&g->hosts, queue->host);
 }
 
 static __always_inline void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
 {
-	u8 group = queue->group;
-
-	g->waiting[group] -= queue->backlog;
-	if (!--g->queues[group])
-		g->busy &= ~BIT(group);
-	if (sf_groups_is_new(group))
-		g->newcomers--;
-	if (group == SF_SHORT_FLOWS)
-		rb_erase_cached(&queue->node, &g->ranked);
+	sf_groups_count(g, queue, -queue->backlog);
+	if (unlikely(queue->own))
+		sf_groups_leave_own(g, queue);
 	else
-		sf_ring_del(g->s.table.queues, queue);
+		sf_groups_del(g, &g->top, queue);
 	queue->group = SF_NOBODYS;
 }
 
@@ -416,11 +491,13 @@ static __always_inline void sf_groups_lose(struct sf_groups *g, struct sf_queue 
 
 /* Put a queue with packets into another group, or its first. */
 static noinline void sf_groups_move(struct sf_groups *g, struct sf_queue *queue, u8 group,
-				    const struct sf_order *order)
+				    bool own, const struct sf_order *order)
 {
 	if (queue->group != SF_NOBODYS)
 		sf_groups_leave(g, queue);
-	sf_groups_enter(g, queue, group, order);
+	else if (queue->host)
+		sf_host_take(&g->hosts, queue->host);
+	sf_groups_enter(g, queue, group, own, order);
 	/* There it may be more of a loser than it was. */
 	if (queue->heaped)
 		sf_groups_loser_moved(g, queue, order);
@@ -431,13 +508,26 @@ static noinline void sf_groups_rank_again(struct sf_groups *g, struct sf_queue *
 					  const struct sf_order *order)
 {
 	struct rb_node *next = rb_next(&queue->node), *prev = rb_prev(&queue->node);
+	struct sf_lists *l = sf_groups_lists(g, queue);
 
 	queue->rank = order->rank(g, sf_groups_flow(g, queue), queue);
 	if ((next && sf_groups_less(next, &queue->node)) ||
 	    (prev && sf_groups_less(&queue->node, prev))) {
-		rb_erase_cached(&queue->node, &g->ranked);
-		rb_add_cached(&queue->node, &g->ranked, sf_groups_less);
+		rb_erase_cached(&queue->node, &l->ranked);
+		rb_add_cached(&queue->node, &l->ranked, sf_groups_less);
 	}
+}
+
+/* sf_groups_place() of a host's queue */
+static noinline void sf_groups_place_host(struct sf_groups *g, struct sf_queue *queue, u8 group,
+					  const struct sf_order *order)
+{
+	bool own = group == SF_LONG_FLOWS || sf_host_over(&g->hosts, queue->host);
+
+	if (group != queue->group || own != queue->own)
+		sf_groups_move(g, queue, group, own, order);
+	else if (group == SF_SHORT_FLOWS)
+		sf_groups_rank_again(g, queue, order);
 }
 
 /* Put a queue with packets where it belongs, now that something has changed. */
@@ -449,8 +539,10 @@ static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue
 
 	if (group == SF_LONG_FLOWS)
 		f->attained = min(f->attained, g->fair_from + SF_FAIR_MARGIN);
-	if (group != queue->group)
-		sf_groups_move(g, queue, group, order);
+	if (unlikely(queue->host))
+		sf_groups_place_host(g, queue, group, order);
+	else if (group != queue->group)
+		sf_groups_move(g, queue, group, false, order);
 	else if (group == SF_SHORT_FLOWS)
 		sf_groups_rank_again(g, queue, order);
 }
@@ -473,6 +565,27 @@ static struct sf_queue *sf_groups_first_loser(struct sf_groups *g,
 		sf_heap_lower(&g->losers, node);
 	}
 	return NULL;
+}
+
+/* The first of a host's own losers, or of those in the top lists, of as many as are looked at */
+static noinline struct sf_queue *sf_groups_loser_of(struct sf_groups *g, u32 host, bool own,
+						    const struct sf_order *order)
+{
+	struct sf_heap_node node, least = {};
+	struct sf_queue *found = NULL, *queue;
+	u32 i, size = min_t(u32, g->losers.size, SF_SOUGHT);
+
+	for (i = 0; i < size; i++) {
+		queue = &g->s.table.queues[g->losers.node[i].queue];
+		if (queue->host != host || queue->own != own)
+			continue;
+		node = sf_groups_loser(g, queue, order);
+		if (found && !sf_heap_less(node, least))
+			continue;
+		found = queue;
+		least = node;
+	}
+	return found;
 }
 
 /* For sf_order.loss: the longest queue */
@@ -500,21 +613,33 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 	queue = &g->s.table.queues[node[equal[i]].queue];
 	first = &g->s.table.queues[node[0].queue];
 	/* It may have sent since it was put there, or be of a group that is not to lose. */
-	if (queue->group != first->group ||
+	if (queue->group != first->group || queue->host != first->host ||
 	    sf_groups_loser(g, queue, order).rank != node[0].rank)
 		return first;
 	return queue;
 }
 
 /* The percent of the bytes that are the long flows' */
-static inline u32 sf_groups_long_share(const struct sf_groups *g)
+static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct sf_lists *l)
 {
-	u32 longs = g->queues[SF_LONG_FLOWS];
-	u32 others = g->queues[SF_SHORT_FLOWS] + min(g->newcomers, longs);
+	u32 longs = l->queues[SF_LONG_FLOWS];
+	u32 others = l->queues[SF_SHORT_FLOWS] + min(l->newcomers, longs);
 
-	if (!g->late || !longs)
+	if (!l->late || !longs)
 		return g->long_share;
 	return max(g->long_share, longs * 100 / (longs + others));
+}
+
+/* Of the first long flows in turn that with the longest queue */
+static struct sf_queue *sf_groups_longest_of(const struct sf_groups *g, const struct sf_lists *l)
+{
+	struct sf_queue *queues = g->s.table.queues, *longest = NULL;
+	u32 i, at = l->first[SF_LONG_FLOWS];
+
+	for (i = min_t(u32, l->queues[SF_LONG_FLOWS], SF_LAST); i; i--, at = queues[at].listed.next)
+		if (!longest || queues[at].backlog > longest->backlog)
+			longest = &queues[at];
+	return longest;
 }
 
 /* Is it a newcomer that may lose a packet for one of @group? Sorts are held apart, if they are. */
@@ -522,54 +647,53 @@ static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_qu
 				   u8 group)
 {
 	return loser && (loser->group == group ||
-			 (!g->known.percent && sf_groups_is_new(loser->group)));
+			 (!g->known_share && sf_groups_is_new(loser->group)));
 }
 
 /*
  * Who loses a packet; there is one. A group that has more than its share of what waits
  * does: the long flows, the newcomers. Else it is the longest queue, but for those of long
  * flows, and if no queue has had two packets, the last of the order.
+ *
+ * The host with the most waiting loses, be it in lists of its own or in the top ones, but for
+ * when none of the first losers, the last and the newest there is one of its flows.
  */
 static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_order *order)
 {
-	struct rb_node *node = rb_last(&g->ranked.rb_root);
-	struct sf_queue *ranked = node ? sf_groups_queue_of(node) : NULL;
-	struct sf_queue *newest = sf_groups_newest(g), *last;
+	u32 host = g->hosts.by ? sf_host_most(&g->hosts) : 0;
+	struct sf_lists *own = host ? &g->hosts.host[host].lists : &g->top;
+	struct sf_lists *l = own->busy ? own : &g->top;
+	struct sf_queue *ranked = sf_groups_last_ranked(l, host);
+	struct sf_queue *newest = sf_groups_newest(g, l, host), *last;
 	struct sf_queue *loser = sf_groups_first_loser(g, order);
-	u64 fresh = sf_groups_waiting_new(g);
-	u64 others = fresh + g->waiting[SF_SHORT_FLOWS];
-	u64 longs = g->waiting[SF_LONG_FLOWS];
+	u64 fresh = sf_groups_waiting_new(l);
+	u64 others = fresh + l->waiting[SF_SHORT_FLOWS];
+	u64 longs = own->waiting[SF_LONG_FLOWS];
+	bool top = l == &g->top;
 
+	/* The heap is of all hosts, and of all lists; so are the top ones of all hosts. */
+	if (loser && host && (loser->host != host || loser->own == top))
+		loser = sf_groups_loser_of(g, host, !top, order);
+	if (unlikely(!loser && !ranked && !newest)) {
+		ranked = sf_groups_last_ranked(l, SF_ANY_HOST);
+		newest = sf_groups_newest(g, l, SF_ANY_HOST);
+	}
 	/* By flows too, since bytes may have wrapped around to 0 (tc-stab(8)) */
-	if (g->queues[SF_LONG_FLOWS] &&
+	if (own->queues[SF_LONG_FLOWS] &&
 	    ((!ranked && !newest) ||
-	     longs * 100 > (others + longs) * sf_groups_long_share(g)))
+	     longs * 100 > (others + longs) * sf_groups_long_share(g, l)))
 		return loser && loser->group == SF_LONG_FLOWS ? loser :
-								sf_groups_end_of(g, SF_LONG_FLOWS);
+			host ? sf_groups_longest_of(g, own) :
+			       sf_groups_end_of(g, own, SF_LONG_FLOWS);
 	/* Of those behind it nothing is known: the heap sorts long flows first. */
 	if (loser && loser->group == SF_LONG_FLOWS)
 		loser = NULL;
 	last = order->last ? order->last(g, loser, ranked, newest) : NULL;
 	if (last)
 		return last;
-	if (newest && fresh * 100 > others * (100 - g->known.percent))
+	if (newest && fresh * 100 > others * (100 - g->known_share))
 		return sf_groups_is_of(g, loser, newest->group) ? loser : newest;
 	return loser ?: ranked ?: newest;
-}
-
-/* All sorts of newcomers have had the same. */
-static inline void sf_groups_forget_turns(struct sf_groups *g)
-{
-	g->had_last = 0;
-	memset(g->had, 0, sizeof(g->had));
-}
-
-/* Nobody has waited, and long flows have had no more than is theirs. */
-static inline void sf_groups_forget_debt(struct sf_groups *g)
-{
-	g->credit = -g->debt_max;
-	g->overdue = 0;
-	g->late = false;
 }
 
 /* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
@@ -580,7 +704,8 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->active = 0;
 	g->epoch++;
 	g->debt_max = 0;
-	sf_groups_forget_debt(g);
+	sf_lists_forget_debt(&g->top, 0);
+	sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
 }
 
@@ -592,8 +717,8 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	if (!elapsed)
 		return;
 	g->debt_max = div_u64(g->s.link.measured * g->long_share * SF_DEBT, elapsed);
-	g->credit = max(g->credit, -g->debt_max);
-	g->overdue = max_t(s64, g->overdue, -g->debt_max);
+	g->top.credit = max(g->top.credit, -g->debt_max);
+	g->top.overdue = max_t(s64, g->top.overdue, -g->debt_max);
 	if (g->share)
 		g->leak = max(g->leak_min, div64_u64(g->s.link.measured * g->share,
 						     (u64)elapsed * max(g->active, 1U)));
@@ -602,6 +727,8 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
 		g->fair_from = min_t(u64, g->fair, g->s.link.room);
+	if (g->hosts.by)
+		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed, g->fair_from);
 }
 
 /* The queue has become empty. */
@@ -612,6 +739,8 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 		queue->heaped = false;
 		sf_heap_remove(&g->losers, sf_groups_number(g, queue));
 	}
+	if (unlikely(queue->host))
+		sf_host_release(&g->hosts, queue->host);
 	if (likely(!sf_is_elsewhere(queue)))
 		sf_queue_release(&g->s.table, queue);
 }
@@ -623,7 +752,7 @@ static __always_inline struct sk_buff *sf_groups_take(struct Qdisc *sch,
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sk_buff *skb = sf_take_first(sch, queue);
 
-	g->waiting[queue->group] -= qdisc_pkt_len(skb);
+	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
 	if (unlikely(sf_is_elsewhere(queue)))
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	return skb;
@@ -651,25 +780,24 @@ static codel_time_t sf_groups_codel_time(const struct sk_buff *skb)
 	return sf_cb(skb)->flow;
 }
 
-static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
+static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf_lists *l)
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	s32 quantum = g->quantum;
 	s32 least = -SF_TURNS_OWED * quantum;
-	struct sf_queue *queues = g->s.table.queues, *queue, *owes_least = NULL;
+	struct sf_queue *queue, *owes_least = NULL;
 	struct sk_buff *skb;
 	struct sf_flow *f;
 	u32 passed;
 
 	for (passed = 0; passed < SF_TURNS_PASSED; passed++) {
-		queue = sf_groups_first_of(g, SF_LONG_FLOWS);
+		queue = sf_groups_first_of(g, l, SF_LONG_FLOWS);
 		f = sf_groups_flow(g, queue);
 		if (f->deficit > 0)
 			break;
 		/* The quantum may have been larger. */
 		f->deficit = max(f->deficit, least) + quantum;
-		sf_ring_del(queues, queue);
-		sf_ring_add(queues, SF_LONG_FLOWS, queue - queues);
+		l->first[SF_LONG_FLOWS] = queue->listed.next;
 		if (!owes_least || f->deficit > sf_groups_flow(g, owes_least)->deficit)
 			owes_least = queue;
 	}
@@ -691,18 +819,21 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch)
 }
 
 static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
+							    struct sf_lists *l,
 							    struct sf_queue *queue,
 							    const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sk_buff *skb = sf_take_first(sch, queue);
 
-	g->waiting[queue->group] -= qdisc_pkt_len(skb);
-	if (unlikely(sf_groups_sorts_meet(g)) && sf_groups_is_new(queue->group)) {
-		g->had_last = g->had[queue->group];
-		g->had[queue->group] += qdisc_pkt_len(skb);
+	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
+	if (unlikely(sf_groups_sorts_meet(l)) && sf_groups_is_new(queue->group)) {
+		l->had_last = l->had[queue->group];
+		l->had[queue->group] += qdisc_pkt_len(skb);
 	}
 	g->s.table.flows[queue->flow].known = true;
+	if (unlikely(queue->host))
+		sf_host_attain(&g->hosts, queue->host, qdisc_pkt_len(skb));
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
 	else
@@ -711,21 +842,23 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 }
 
 /* The newcomer or short flow that is next; there is one */
-static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g)
+static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g,
+							     struct sf_lists *l)
 {
-	struct sf_queue *fresh = sf_groups_next_new(g), *ranked;
-	const struct rb_node *node = rb_first_cached(&g->ranked);
+	struct sf_queue *fresh = sf_groups_next_new(g, l), *ranked;
+	const struct rb_node *node = rb_first_cached(&l->ranked);
 
 	if (!node) {
-		g->known.credit = 0;
+		l->known_credit = 0;
 		return fresh;
 	}
 	ranked = sf_groups_queue_of(node);
 	/* Without a share they are in one order: newcomers have rank 0. */
-	if (!g->known.percent && !ranked->rank && fresh->qlen &&
+	if (!g->known_share && !ranked->rank && fresh->qlen &&
 	    sf_earlier(ranked->head, fresh->head))
 		return ranked;
-	return sf_bands_next(&g->known, fresh, ranked) == SF_LOW ? ranked : fresh;
+	return sf_bands_next(&l->known_credit, g->known_share, fresh, ranked) == SF_LOW ? ranked :
+											  fresh;
 }
 
 /* Of the queues in turn the next one of a short flow that has waited for too long, or NULL */
@@ -738,7 +871,7 @@ static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
 		if (++g->hand > g->last)
 			g->hand = SF_FIRST_QUEUE;
 		queue = &g->s.table.queues[g->hand];
-		if (queue->group == SF_SHORT_FLOWS &&
+		if (queue->group == SF_SHORT_FLOWS && !queue->own &&
 		    now - sf_groups_codel_time(queue->head) > SF_OVERDUE)
 			return queue;
 	}
@@ -750,19 +883,19 @@ static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
  * none is passed over for ever, or else to one of the last, before which most may go. Else NULL,
  * and there is a pause. Before the rate is known, nobody has waited.
  */
-static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g)
+static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct sf_lists *l)
 {
 	struct sf_queue *queue, *found = NULL;
 	codel_time_t now;
 	struct rb_node *node;
 	u32 i;
 
-	if (g->debt_max && g->queues[SF_SHORT_FLOWS]) {
+	if (g->debt_max && l->queues[SF_SHORT_FLOWS]) {
 		now = codel_get_time();
-		queue = sf_groups_seek(g, now);
+		queue = l == &g->top ? sf_groups_seek(g, now) : NULL;
 		if (queue)
 			return queue;
-		node = rb_last(&g->ranked.rb_root);
+		node = rb_last(&l->ranked.rb_root);
 		for (i = 0; node && i < SF_LAST; i++, node = rb_prev(node)) {
 			queue = sf_groups_queue_of(node);
 			if (!found || sf_earlier(queue->head, found->head))
@@ -771,35 +904,67 @@ static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g)
 		if (found && now - sf_groups_codel_time(found->head) > SF_OVERDUE)
 			return found;
 	}
-	g->overdue = -(s32)min_t(s64, g->debt_max >> SF_LOOK_SHIFT, S32_MAX);
+	l->overdue = -(s32)min_t(s64, g->debt_max >> SF_LOOK_SHIFT, S32_MAX);
 	return NULL;
 }
 
-/* Take the next packet off the queue; there is one. */
-static __always_inline struct sk_buff *sf_groups_take_next(struct Qdisc *sch,
+static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
+						    const struct sf_order *order);
+
+/*
+ * Take the next packet out of these lists; there is one. For the @top ones all that is in hosts'
+ * own lists is of long flows.
+ */
+static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
+							   struct sf_lists *l, bool top,
 							   const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	bool alone = g->busy == BIT(SF_LONG_FLOWS);
-	u32 share = sf_groups_long_share(g);
-	struct sf_queue *queue = NULL;
+	struct sf_queue *queue;
 	struct sk_buff *skb;
+	u32 share, moved;
+	bool alone;
 
-	if (g->queues[SF_LONG_FLOWS] && (g->credit > 0 || alone)) {
-		g->late = !alone;
-		skb = sf_groups_take_long(sch);
-		g->credit = max(g->credit, -g->debt_max) -
-			    (s64)(100 - share) * qdisc_pkt_len(skb);
-		return skb;
+	for (moved = 0;; moved++) {
+		alone = l->busy == BIT(SF_LONG_FLOWS);
+		share = sf_groups_long_share(g, l);
+		if (l->queues[SF_LONG_FLOWS] && (l->credit > 0 || alone)) {
+			l->late = !alone;
+			skb = top && unlikely(g->hosts.by) ? sf_groups_take_host(sch, order) :
+							     sf_groups_take_long(sch, l);
+			l->credit = max(l->credit, -g->debt_max) -
+				    (s64)(100 - share) * qdisc_pkt_len(skb);
+			return skb;
+		}
+		queue = NULL;
+		if (unlikely(l->overdue >= SF_OWED))
+			queue = sf_groups_overdue(g, l);
+		l->overdue -= queue ? 100 * (s32)qdisc_pkt_len(queue->head) : 0;
+		queue = queue ?: sf_groups_next_short(g, l);
+		if (!top || likely(!queue->host) || moved == SF_MOVED ||
+		    !sf_host_over(&g->hosts, queue->host))
+			break;
+		/* Its host has come to be over its share since it was put here. */
+		sf_groups_move(g, queue, queue->group, true, order);
 	}
-	if (unlikely(g->overdue >= SF_OWED))
-		queue = sf_groups_overdue(g);
-	skb = sf_groups_take_short(sch, queue ?: sf_groups_next_short(g), order);
-	if (g->queues[SF_LONG_FLOWS])
-		g->credit += (s64)share * qdisc_pkt_len(skb);
+	skb = sf_groups_take_short(sch, l, queue, order);
+	if (l->queues[SF_LONG_FLOWS])
+		l->credit += (s64)share * qdisc_pkt_len(skb);
 	else
-		g->credit -= (s64)share * qdisc_pkt_len(skb);
-	g->overdue += (s32)(queue ? g->long_share - 100 : g->long_share) * (s32)qdisc_pkt_len(skb);
+		l->credit -= (s64)share * qdisc_pkt_len(skb);
+	l->overdue += (s32)g->long_share * (s32)qdisc_pkt_len(skb);
+	return skb;
+}
+
+/* Take the next packet of the host whose turn it is. */
+static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
+						    const struct sf_order *order)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	u32 n = sf_host_next(&g->hosts);
+	struct sk_buff *skb = sf_groups_take_from(sch, &g->hosts.host[n].lists, false, order);
+
+	sf_host_sent(&g->hosts, n, qdisc_pkt_len(skb), g->s.arrivals);
 	return skb;
 }
 
@@ -817,7 +982,7 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	g->s.victim = queue->flow;
 	sf_count_drop(&g->s);
 	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
-	g->waiting[queue->group] -= qdisc_pkt_len(skb);
+	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
 	if (unlikely(sf_is_elsewhere(queue))) {
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	} else {
@@ -870,13 +1035,13 @@ static __always_inline bool sf_groups_begins(const struct sf_flow *f, u8 flags, 
 }
 
 /* sf_find() of a flow that is forgiven what it is to be forgiven */
-static __always_inline void sf_groups_find(struct sf_groups *g, const struct sk_buff *skb,
-					   struct sf_place *to)
+static __always_inline void sf_groups_find(struct sf_groups *g, u8 flags, struct sf_place *to)
 {
 	u32 now = jiffies;
-	u8 flags = sf_find(&g->s, skb, now, to);
-	struct sf_flow *f = to->flow;
+	struct sf_flow *f;
 
+	sf_find(&g->s, now, to);
+	f = to->flow;
 	if (unlikely(!f))
 		return;
 	if (unlikely(sf_groups_begins(f, flags, now)))
@@ -901,8 +1066,10 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	cb->flow = codel_get_time();
 	if (likely(to->flow)) {
 		i = to->flow->queue;
-		if (!i)
+		if (!i) {
 			i = sf_queue_take(t, to->flow);
+			t->queues[i].host = to->host;
+		}
 		to->flow->attained += qdisc_pkt_len(skb);
 	} else {
 		cb->rank = sf_table_set(t, to->hash);
@@ -912,15 +1079,17 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	queue = &t->queues[i];
 	sf_append(sch, queue, skb);
 	if (queue->group != SF_NOBODYS)
-		g->waiting[queue->group] += qdisc_pkt_len(skb);
+		sf_groups_count(g, queue, qdisc_pkt_len(skb));
 	sf_groups_place(g, queue, order);
+	if (unlikely(queue->host))
+		sf_host_grown(&g->hosts, queue->host, cb->arrival);
 	sf_groups_lose(g, queue, order);
 	g->last = max(g->last, i);
 	/* A busy period begins. */
 	if (g->s.held == 1) {
 		g->last = i;
 		sf_link_restart(&g->s.link);
-		sf_groups_forget_debt(g);
+		sf_lists_forget_debt(&g->top, g->debt_max);
 	}
 	return true;
 }
@@ -929,10 +1098,9 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
  * There are too many newcomers for one more. Would @skb be one's? It is not remembered
  * then, either.
  */
-static noinline bool sf_groups_refused(struct sf_groups *g, const struct sk_buff *skb)
+static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_lists *l,
+				       const struct sk_buff *skb, u32 hash, u8 flags)
 {
-	u8 flags = sf_flow_key_read(skb, &g->s.key);
-	u32 hash = sf_flow_key_hash(&g->s.key, &g->s.table.secret);
 	const struct sf_flow *f = sf_table_find(&g->s.table, &g->s.key, hash);
 	u32 now = jiffies, room = g->newcomers_max / SF_SORTS;
 	u8 sort = sf_groups_sort(&g->s.key, skb);
@@ -940,7 +1108,7 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sk_buff
 	/* The segments of a bundle, all but the last of one length */
 	if (g->s.split_gso && skb_is_gso(skb) && skb_gso_validate_mac_len(skb, SF_SMALL))
 		sort &= ~SF_LARGE;
-	if (g->known.percent && g->queues[SF_NEW_FLOWS + sort] < room)
+	if (g->known_share && l->queues[SF_NEW_FLOWS + sort] < room)
 		return false;
 	if (!f || f->queue)
 		return !f;
@@ -954,14 +1122,22 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 					     const struct sf_kind *kind)
 {
 	struct sf_groups *g = qdisc_priv(sch);
+	u8 flags = sf_read(&g->s, skb, to);
+	struct sf_lists *l = &g->top;
 
-	if (unlikely(g->newcomers >= g->newcomers_max && may_refuse &&
-		     sf_groups_refused(g, skb))) {
+	to->host = 0;
+	if (unlikely(g->hosts.by)) {
+		to->host = sf_host_find(&g->hosts, skb, &g->s.key, jiffies);
+		if (sf_host_over(&g->hosts, to->host))
+			l = &g->hosts.host[to->host].lists;
+	}
+	if (unlikely(l->newcomers >= g->newcomers_max && may_refuse &&
+		     sf_groups_refused(g, l, skb, to->hash, flags))) {
 		g->drop_new++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;
 	}
-	sf_groups_find(g, skb, to);
+	sf_groups_find(g, flags, to);
 	return sf_enqueue(skb, sch, to, to_free, kind);
 }
 
@@ -973,7 +1149,7 @@ static __always_inline struct sk_buff *sf_groups_dequeue(struct Qdisc *sch,
 
 	if (!g->s.held)
 		return NULL;
-	skb = sf_groups_take_next(sch, order);
+	skb = sf_groups_take_from(sch, &g->top, true, order);
 	sf_groups_sent(g, qdisc_pkt_len(skb));
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -996,10 +1172,11 @@ static void sf_groups_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 	}
 	g->s.memory = 0;
-	sf_groups_forget_turns(g);
+	sf_lists_forget_turns(&g->top);
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
+	sf_hosts_clear(&g->hosts);
 }
 
 /* The attributes of the options that every such kind has; options.h has their rows. */
@@ -1016,6 +1193,8 @@ struct sf_groups_attributes {
 	u16	interval;
 	u16	ce_threshold;
 	u16	ecn;
+	u16	hosts;
+	u16	nat;
 };
 
 #define SF_GROUPS_ATTRIBUTES(KIND)					\
@@ -1032,6 +1211,8 @@ struct sf_groups_attributes {
 		.interval	= TCA_ ## KIND ## _INTERVAL,		\
 		.ce_threshold	= TCA_ ## KIND ## _CE_THRESHOLD,	\
 		.ecn		= TCA_ ## KIND ## _ECN,			\
+		.hosts		= TCA_ ## KIND ## _HOSTS,		\
+		.nat		= TCA_ ## KIND ## _NAT,			\
 	}
 
 /* In units of codel.h */
@@ -1040,15 +1221,41 @@ static inline codel_time_t sf_codel_us(u32 us)
 	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
 }
 
+/* Forget all hosts, and find them anew: flows with packets are of host 1 until they have none. */
+static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
+{
+	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS);
+	struct sf_queue *queue;
+
+	if (by == g->hosts.by && nat == g->hosts.nat)
+		return;
+	for (i = SF_ELSEWHERE; g->s.held && i < queues; i++) {
+		queue = &g->s.table.queues[i];
+		if (!queue->qlen)
+			continue;
+		sf_groups_leave(g, queue);
+		if (queue->host)
+			sf_host_release(&g->hosts, queue->host);
+		queue->host = by ? SF_HOST_SHARED : 0;
+	}
+	if (g->s.table.queues)
+		g->s.table.queues[SF_ELSEWHERE].host = by ? SF_HOST_SHARED : 0;
+	sf_hosts_clear(&g->hosts);
+	g->hosts.by = by;
+	g->hosts.nat = nat;
+}
+
 /* Let it be as those options; @opt by attribute */
 static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
 				  const u32 *opt)
 {
+	sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
+	g->hosts.table.idle = g->s.table.idle;
 	g->fair = opt[at->fair] ?: SF_NEVER;
 	g->leak_min = div_u64((u64)opt[at->forgive] << SF_LEAK_SHIFT, HZ);
 	g->share = (opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
 	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
-	g->known.percent = opt[at->known_share];
+	g->known_share = opt[at->known_share];
 	g->long_share = opt[at->long_share];
 	g->quantum = opt[at->quantum];
 	g->aqm = opt[at->target];
@@ -1059,7 +1266,7 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 							CODEL_DISABLED_THRESHOLD;
 	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
 	g->s.link.least = SF_ROOM_MIN;
-	sf_groups_forget_turns(g);
+	sf_lists_forget_turns(&g->top);
 	sf_groups_forget_link(g);
 }
 
@@ -1076,6 +1283,8 @@ static __always_inline void sf_groups_sort_again(struct sf_groups *g,
 			continue;
 		sf_groups_place(g, queue, order);
 		sf_groups_lose(g, queue, order);
+		if (queue->host)
+			sf_host_grown(&g->hosts, queue->host, sf_cb(queue->tail)->arrival);
 	}
 }
 
@@ -1085,7 +1294,7 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 	struct sf_groups *g = qdisc_priv(sch);
 
 	sch->flags |= SF_DEQUEUE_DROPS;
-	g->ranked = RB_ROOT_CACHED;
+	g->top.ranked = RB_ROOT_CACHED;
 	codel_params_init(&g->codel);
 	codel_stats_init(&g->codel_stats);
 	g->codel.mtu = psched_mtu(qdisc_dev(sch));
@@ -1093,15 +1302,21 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 }
 
 /* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */
-static inline int sf_groups_init(struct sf_groups *g, u32 flows)
+static inline int sf_groups_init(struct sf_groups *g, u32 flows, u32 hosts)
 {
 	u32 queues = sf_table_queues(flows);
+	int err;
 
-	return sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues);
+	err = sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues) ?:
+	      sf_hosts_init(&g->hosts, hosts);
+	if (!err)
+		g->s.table.queues[SF_ELSEWHERE].host = g->hosts.by ? SF_HOST_SHARED : 0;
+	return err;
 }
 
 static inline void sf_groups_free(struct sf_groups *g)
 {
+	sf_hosts_free(&g->hosts);
 	sf_heap_free(&g->losers);
 	sf_table_free(&g->s.table);
 }
@@ -1121,8 +1336,8 @@ static inline void sf_groups_free(struct sf_groups *g)
 		__st->drop_codel = __g->codel_stats.drop_count;			\
 		__st->marked = (u64)__g->codel_stats.ecn_mark +			\
 			       __g->codel_stats.ce_mark;			\
-		__st->flows_new = __g->newcomers;				\
-		__st->flows_long = __g->queues[SF_LONG_FLOWS];			\
+		__st->flows_new = __g->top.newcomers;				\
+		__st->flows_long = __g->top.queues[SF_LONG_FLOWS];		\
 		__st->flows_queued = sf_table_queued(&__g->s.table) +		\
 				     !!__g->s.table.elsewhere;			\
 		__st->flows_seen = __g->s.table.assigned;			\
@@ -1131,6 +1346,9 @@ static inline void sf_groups_free(struct sf_groups *g)
 		__st->overflow = __g->s.overflow;				\
 		__st->gso_split = __g->s.gso_split;				\
 		__st->room = sf_link_room(&__g->s.link);			\
+		__st->hosts_known = __g->hosts.table.used;			\
+		__st->hosts_over = __g->hosts.turns.size;			\
+		__st->host_evictions = __g->hosts.table.evictions;		\
 	} while (0)
 
 #endif

@@ -178,6 +178,27 @@ struct sf_option {
 		SF_SWITCH("ecn")					\
 	}
 
+#define SF_HOSTS(KIND)							\
+	{								\
+		SF_OPTION(KIND, HOSTS, 0),				\
+		SF_OTHER(0, TC_ ## KIND ## _HOSTS_MAX,			\
+			 "hosts must be 0 (none), 1 (src), 2 (dst) or 3 (both)") \
+	}
+
+#define SF_NAT(KIND)							\
+	{								\
+		SF_OPTION(KIND, NAT, 0),				\
+		SF_SWITCH("nat")					\
+	}
+
+#define SF_HOST_RECORDS(KIND)						\
+	{								\
+		SF_OPTION(KIND, HOST_RECORDS, 128),			\
+		SF_POWER("host_records", TC_ ## KIND ## _HOST_RECORDS_MIN, \
+			 TC_ ## KIND ## _HOST_RECORDS_MAX),		\
+		SF_FIXED("host_records")				\
+	}
+
 /* Of those with flow_recent.h */
 #define SF_LINGER(KIND)							\
 	{								\

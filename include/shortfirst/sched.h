@@ -63,6 +63,7 @@ struct sf_place {
 	struct sf_flow	*flow;		/* NULL: it has no record */
 	u32		hash;		/* of the flow's key */
 	int		class;		/* for the kind */
+	u32		host;		/* hosts.h */
 };
 
 /* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
@@ -111,25 +112,22 @@ static inline bool sf_is_elsewhere(const struct sf_queue *queue)
 	return queue->flow == SF_NO_FLOW;
 }
 
-/**
- * sf_find - where does a packet belong?
- * @s: the qdisc
- * @skb: the packet
- * @now: jiffies
- * @to: where the answer goes, but for the class
- *
- * Return: the flags of a TCP segment.
- */
-static __always_inline u8 sf_find(struct sf_sched *s, const struct sk_buff *skb,
-				  u32 now, struct sf_place *to)
+/* sf_read - the flow of a packet to s->key, its hash to @to; the flags of a TCP segment */
+static __always_inline u8 sf_read(struct sf_sched *s, const struct sk_buff *skb,
+				  struct sf_place *to)
 {
 	u8 flags = sf_flow_key_read(skb, &s->key);
 
 	to->hash = sf_flow_key_hash(&s->key, &s->table.secret);
+	return flags;
+}
+
+/* sf_find - the record of the flow that sf_read() has found, to @to */
+static __always_inline void sf_find(struct sf_sched *s, u32 now, struct sf_place *to)
+{
 	to->flow = sf_table_get(&s->table, &s->key, to->hash, now);
 	if (unlikely(!to->flow))
 		s->overflow++;
-	return flags;
 }
 
 /* Count @skb, which comes to @queue, there and everywhere. */

@@ -39,6 +39,7 @@ LOOKS = {
     "cake": Look("#E69F00", "1", "--", 1),
     "cake-rate": Look("#C0B000", "2", "--", 1),
     "cake-hosts": Look("#A86F00", "2", "--", 1),
+    "cake-triple": Look("#7A5C00", "3", "--", 1),
     "fq": Look("#44546A", "3", "--", 1),
     "fq_pie": Look("#3E7C59", "4", "--", 1),
     "sfq": Look("#7B4F9E", "4", "--", 1),

@@ -45,7 +45,7 @@ class Pair(BasePair):
         self.model.now = time.monotonic()
         return self.model.enqueue(
             *(
-                Packet(i, flow.name, n, size, flow.begins, priority, flow.tcp)
+                Packet(i, flow.name, n, size, flow.begins, priority, flow.tcp, flow.addresses)
                 for i, n, size in packets
             )
         )
@@ -62,6 +62,7 @@ class Pair(BasePair):
         told = {"overflow": self.model.overflow}
         if isinstance(self.model, Groups):
             told["drop_new"] = self.model.drop_new
+            told |= self.model.hosts_told
             told["gso_split"] = self.bundles - self.model.not_split
         return told
 

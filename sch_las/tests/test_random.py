@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from selftests.lib.gate import Flow, Gate, flow
-from selftests.lib.groups import NEVER
+from selftests.lib.gate import Flow, Gate, flow, host_flow
+from selftests.lib.groups import BOTH, DST, NEVER, SRC
 
 from .pair import Pair, words
 
@@ -122,6 +122,59 @@ ADDED = {
     "long": {"visible": 1, "fair": 16384, "quantum": 3000},
     "newcomers": {"visible": 1, "fair": 16384, "newcomers": 5, "known": 50},
 }
+
+
+HOSTS = {
+    "src": {"visible": 1, "fair": 16384, "hosts": SRC},
+    "dst": {"visible": 1, "fair": 16384, "newcomers": 5, "known": 50, "hosts": DST},
+    "both": {"visible": 0, "fair": 20000, "quantum": 300, "hosts": BOTH},
+}
+
+
+@pytest.mark.clock  # no host is over its share as long as the rate of the link is not known
+@pytest.mark.parametrize("case", HOSTS)
+def test_hosts(gate: Callable[..., Gate], case: str) -> None:
+    """Bursts of long flows of a few hosts, which are told apart in other ways meanwhile."""
+    rng = random.Random(case)
+    options = HOSTS[case]
+    d0 = gate(f"limit 60 {words(**options)} flows 65536 host_records 1024 {HUGE_IDLE}")
+    pair = Pair(d0, 60, **options)
+    flows = [host_flow(n, 1 + n % 5, 20 + n % 3) for n in range(24)]
+    turns = 0
+    while pair.sent < 4000:
+        what = rng.random()
+        if what < 0.5:
+            chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
+            if rng.random() < 0.1:
+                chosen = host_flow(rng.randrange(100, 1000), 1 + rng.randrange(6), 20)
+            for _ in range(rng.randint(1, 12)):
+                pair.send(chosen, length_for(rng, chosen), rng.random() < 0.05)
+        elif what < 0.56:
+            tcp = rng.choice([each for each in flows if each.tcp])
+            size = rng.randint(100, 1440)
+            pair.send_bundle(tcp, rng.randint(2, 12), size, rng.randint(4, size))
+        elif what < 0.6:
+            pair.park(1)
+        elif what < 0.62:
+            pair.change(
+                limit=rng.choice([None, 1, rng.randint(3, 100), 60]),
+                known=rng.choice([None, 0, 50, 90]),
+                quantum=rng.choice([None, 256, 1514, 5000]),
+            )
+        elif what < 0.63:
+            pair.change(hosts=rng.randrange(4))
+        elif what < 0.64:
+            pair.release()
+        else:
+            turns += pair.model.hosts_told["hosts_over"] > 1
+            pair.release(rng.randint(1, 14))
+        pair.compare()
+        if rng.random() < 0.02:
+            pair.compare_statistics()
+    assert pair.model.drop_limit > 300 and pair.bundles > 20 and turns > 100
+    pair.compare_statistics()
+    pair.release()
+    assert d0.show()["evictions"] == 0
 
 
 @pytest.mark.parametrize("case", ADDED)

@@ -31,7 +31,10 @@ class Pair(BasePair):
     def expected(self, flow: Flow, packets: list[Sent]) -> bool:
         self.model.now = time.monotonic()
         return self.model.enqueue(
-            *(Packet(i, flow.name, n, size, tcp=flow.tcp) for i, n, size in packets)
+            *(
+                Packet(i, flow.name, n, size, tcp=flow.tcp, addresses=flow.addresses)
+                for i, n, size in packets
+            )
         )
 
     def change(self, **options: Any) -> None:
@@ -42,6 +45,7 @@ class Pair(BasePair):
         return {
             "longest": self.model.longest,
             "drop_new": self.model.drop_new,
+            **self.model.hosts_told,
             "gso_split": self.bundles - self.model.not_split,
         }
 

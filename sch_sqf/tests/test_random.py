@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from selftests.lib.gate import Gate, flow
-from selftests.lib.groups import NEVER
+from selftests.lib.gate import Gate, flow, host_flow
+from selftests.lib.groups import BOTH, DST, NEVER, SRC
 
 from .pair import Pair, words
 
@@ -129,6 +129,52 @@ def test_everything(gate: Callable[..., Gate], case: str) -> None:
         if rng.random() < 0.01:
             pair.compare_statistics()
     assert pair.model.drop_limit > 200 and pair.bundles > 40
+    pair.compare_statistics()
+    pair.release()
+    assert d0.show()["evictions"] == 0
+
+
+HOSTS = {
+    "src": {"known": 50, "fair": 16384, "hosts": SRC},
+    "dst": {"known": 30, "fair": 16384, "quantum": 3000, "hosts": DST},
+    "both": {"policy": "fq", "known": 50, "hosts": BOTH},
+    "head": {"known": 50, "fair": 16384, "drop": "head", "hosts": SRC},
+}
+
+
+@pytest.mark.clock  # no host is over its share as long as the rate of the link is not known
+@pytest.mark.parametrize("case", HOSTS)
+def test_hosts(gate: Callable[..., Gate], case: str) -> None:
+    """Bursts of long flows of a few hosts, which are told apart in other ways meanwhile."""
+    rng = random.Random(case)
+    options = HOSTS[case]
+    d0 = gate(f"limit 60 {words(**options)} host_records 1024 {HUGE}")
+    pair = Pair(d0, 60, **options)
+    flows = [host_flow(n, 1 + n % 5, 20 + n % 3) for n in range(24)]
+    turns = 0
+    while pair.sent < 3000:
+        what = rng.random()
+        if what < 0.55:
+            chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
+            for _ in range(rng.randint(1, 12)):
+                length = rng.randint(chosen.shortest, 1514)
+                if not pair.model.ties(chosen.name, length):
+                    pair.send(chosen, length)
+        elif what < 0.6:
+            pair.park(1)
+        elif what < 0.62:
+            pair.change(quantum=rng.choice([256, 1514, 5000]), known=rng.choice([10, 50, 90]))
+        elif what < 0.63:
+            pair.change(hosts=rng.randrange(4))
+        elif what < 0.64:
+            pair.release()
+        else:
+            turns += pair.model.hosts_told["hosts_over"] > 1
+            pair.release(rng.randint(1, 14))
+        pair.compare()
+        if rng.random() < 0.02:
+            pair.compare_statistics()
+    assert pair.model.drop_limit > 200 and turns > 30
     pair.compare_statistics()
     pair.release()
     assert d0.show()["evictions"] == 0

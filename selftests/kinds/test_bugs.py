@@ -61,8 +61,8 @@ def drained(device: Device, parents: list[str]) -> list[bytes]:
     return device.frames()
 
 
-def test_drop_while_parked(device: Device, kind: str) -> None:
-    tbf_above(kind, "limit 1")
+def test_drop_while_parked(device: Device, kind: str, variant: str) -> None:
+    tbf_above(kind, f"{variant} limit 1")
     send = Sender(device)
     send(flow(0), 1500)
     for number in range(1, 9):
@@ -76,8 +76,8 @@ def test_drop_while_parked(device: Device, kind: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["limit 1", "memory_limit 4096b"])
-def test_change_while_parked(device: Device, kind: str, change: str) -> None:
-    tbf_above(kind, "limit 10")
+def test_change_while_parked(device: Device, kind: str, variant: str, change: str) -> None:
+    tbf_above(kind, f"{variant} limit 10")
     send = Sender(device)
     send(flow(0), 1500)
     for number in range(10):
@@ -91,13 +91,13 @@ def test_change_while_parked(device: Device, kind: str, change: str) -> None:
 
 
 @pytest.mark.parametrize("between", ["drr", "hfsc", "htb", "prio", "qfq"])
-def test_peeked_through(device: Device, kind: str, between: str) -> None:
+def test_peeked_through(device: Device, kind: str, variant: str, between: str) -> None:
     """tbf peeks at the one between, which peeks at our kind or takes a packet early."""
     run(f"tc qdisc add dev d0 root handle 1: tbf {SLOW}")
     run(f"tc qdisc add dev d0 parent 1:1 handle 2: {between}")
     if between != "prio":
         run(f"tc class add dev d0 parent 2: classid 2:1 {CLASSES[between]}")
-    run(f"tc qdisc add dev d0 parent 2:1 handle 10: {kind} limit 6")
+    run(f"tc qdisc add dev d0 parent 2:1 handle 10: {kind} {variant} limit 6")
     send = Sender(device)
     for number in range(30):
         send(flow(number % 7), 1000, 0x20001)
@@ -118,7 +118,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("parent", CLASSES)
-def test_class_is_not_put_to_sleep(device: Device, kind: str, parent: str) -> None:
+def test_class_is_not_put_to_sleep(device: Device, kind: str, variant: str, parent: str) -> None:
     """
     Two classes, in each of which a newcomer replaces what waits, below a link that lets packets
     out between: a class that was put to sleep twice, or with packets, would never be emptied.
@@ -129,7 +129,7 @@ def test_class_is_not_put_to_sleep(device: Device, kind: str, parent: str) -> No
     for minor in (1, 2):
         if CLASSES[parent]:
             run(f"tc class add dev d0 parent 2: classid 2:{minor} {CLASSES[parent]}")
-        run(f"tc qdisc add dev d0 parent 2:{minor} handle {minor}0: {kind} limit 1")
+        run(f"tc qdisc add dev d0 parent 2:{minor} handle {minor}0: {kind} {variant} limit 1")
     send = Sender(device)
     drops = 0
     while drops <= 100 or send.sent < 400:  # a busy machine sends no faster than the link does
@@ -143,15 +143,15 @@ def test_class_is_not_put_to_sleep(device: Device, kind: str, parent: str) -> No
 
 
 @pytest.mark.parametrize("root", ["drr", "hfsc", "qfq"])
-def test_duplicates(device: Device, kind: str, root: str) -> None:
+def test_duplicates(device: Device, kind: str, variant: str, root: str) -> None:
     """netem puts its copy in at the root, which is in the middle of an enqueue."""
     run("tc qdisc add dev d0 root handle 1: tbf rate 400kbit burst 1600 limit 1mb")
     run(f"tc qdisc add dev d0 parent 1:1 handle 2: {root}")
     for minor in (1, 2):
         run(f"tc class add dev d0 parent 2: classid 2:{minor} {CLASSES[root]}")
     run("tc qdisc add dev d0 parent 2:1 handle 3: netem duplicate 100%")
-    run(f"tc qdisc add dev d0 parent 3:1 handle 10: {kind} limit 2")
-    run(f"tc qdisc add dev d0 parent 2:2 handle 20: {kind} limit 2")
+    run(f"tc qdisc add dev d0 parent 3:1 handle 10: {kind} {variant} limit 2")
+    run(f"tc qdisc add dev d0 parent 2:2 handle 20: {kind} {variant} limit 2")
     send = Sender(device)
     while show_at("3:1")["drops"] <= 50:  # netem hands on when the link asks for more
         assert send.sent < 4000

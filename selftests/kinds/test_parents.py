@@ -49,13 +49,13 @@ PARENTS = {
 
 
 @pytest.mark.parametrize("parent", PARENTS)
-def test_under(gate: Callable[..., Gate], kind: str, parent: str) -> None:
+def test_under(gate: Callable[..., Gate], kind: str, variant: str, parent: str) -> None:
     """The gate checks the parent's counts, which are right only if those below are."""
     d0 = gate()
     for step in PARENTS[parent]:
         run(step)
     above = "3:1" if "," in parent else "2:1"
-    run(f"tc qdisc replace dev d0 parent {above} handle 10: {kind} limit 8")
+    run(f"tc qdisc replace dev d0 parent {above} handle 10: {kind} {variant} limit 8")
     rng = random.Random(parent)
     sent = accepted = out = 0
     for step in range(120):
@@ -89,9 +89,11 @@ def test_under(gate: Callable[..., Gate], kind: str, parent: str) -> None:
         "netem delay 3ms 1ms",
     ],
 )
-def test_under_a_root_that_takes_its_time(device: Device, kind: str, root: str) -> None:
+def test_under_a_root_that_takes_its_time(
+    device: Device, kind: str, variant: str, root: str
+) -> None:
     run(f"tc qdisc add dev d0 root handle 1: {root}")
-    run(f"tc qdisc add dev d0 parent 1:1 handle 10: {kind} limit 8")
+    run(f"tc qdisc add dev d0 parent 1:1 handle 10: {kind} {variant} limit 8")
     for ident in range(400):
         each = flow(ident % 10)
         device.send(each.frame(each.shortest + ident, ident))

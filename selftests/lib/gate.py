@@ -56,6 +56,15 @@ class Flow:
         return proto is not None and self.headers[proto] == 6
 
     @property
+    def addresses(self) -> tuple[bytes, bytes]:
+        """Source and destination; of what is not IP none"""
+        if self.headers[12:14] == b"\x08\x00":
+            return self.headers[26:30], self.headers[30:34]
+        if self.headers[12:14] == b"\x86\xdd":
+            return self.headers[22:38], self.headers[38:54]
+        return b"", b""
+
+    @property
     def shortest(self) -> int:
         return max(60, len(self.headers) + 4)
 
@@ -96,6 +105,16 @@ def flow(number: int, tcp_flags: str = "A", seq: int = 0) -> Flow:
     if tcp:
         struct.pack_into("!I", headers, len(headers) - 16, seq)
     return Flow(f"flow {number}", bytes(headers), tcp and "S" in tcp_flags)
+
+
+@cache
+def host_flow(number: int, src: int = 1, dst: int = 2, tcp_flags: str = "A") -> Flow:
+    """The flow of this number from and to the hosts of these: 10.0.0.1 is 1, and so is fd00::1."""
+    plain = flow(number, tcp_flags)
+    headers = bytearray(plain.headers)
+    for host, end in ((src, 30), (dst, 34)) if plain.version == 4 else ((src, 38), (dst, 54)):
+        struct.pack_into("!H", headers, end - 2, host)
+    return Flow(f"{plain.name} from {src} to {dst}", bytes(headers), plain.begins)
 
 
 def tcp_flow(number: int) -> Flow:

@@ -5,7 +5,8 @@ Newcomers are flows of which nothing was served yet; they go by arrival, their s
 others go by their rank, which is the kind's, but for long ones, which take turns. Nothing here
 depends on the time, but for when a flow was seen last: no `forgive`, `forgive_share`, `buffer` and
 `target`. What long flows are owed depends on the rate of the link, so `long_share` is only for who
-is dropped.
+is dropped. With `hosts` long flows wait in lists of their hosts, which go by what they have sent;
+the rate of the link has to be unknown then, so that no host is over its share. All have records.
 """
 
 from abc import abstractmethod
@@ -22,6 +23,9 @@ NEVER = 2**62  # as fair: no flow is long
 FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
 SORTS = 4  # of newcomers
 SMALL = 512  # bytes of a first packet that is
+NO_HOSTS, SRC, DST, BOTH = range(4)  # the values of `hosts`
+LAG = 32 << 10  # bytes that a host which comes back may be behind the others
+LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
 
 # How the options of models are called, and what is not the same there
 NAMES = {"visible": "rank", "known": "known_share", "long": "long_share"}
@@ -46,6 +50,7 @@ class Packet(BasePacket):
     begins: bool = False  # a SYN: a new flow, if the old one is silent
     priority: bool = False  # of a class that has it
     tcp: bool = False
+    addresses: tuple[bytes, bytes] = (b"", b"")
 
     @property
     def sort(self) -> int:
@@ -53,7 +58,7 @@ class Packet(BasePacket):
         return 2 * (not self.tcp) + (self.length > SMALL)
 
 
-@dataclass
+@dataclass(eq=False)
 class Queue:
     """A flow's, or that of all that wait elsewhere"""
 
@@ -67,10 +72,66 @@ class Queue:
     group: str = ""  # "" while it has no packets
     two: bool = False  # it has had that many since it was empty
     sort: int = 0  # of a newcomer
+    host: Any = 0  # whose it is while it has packets
+    number: int = 1  # the same; options that change are about queues in this order
 
     @property
     def backlog(self) -> int:
         return sum(packet.length for _, packet in self.packets)
+
+
+@dataclass
+class Host:
+    tag: int = 0  # what it has sent in its turns, or as much as the others
+    turns: list[Queue] = field(default_factory=list)  # long flows that wait
+    grown: int = 0  # the arrival of its newest packet, here or not
+
+
+class Heap:
+    """Of names; which of equals is first depends on how they came in, as in flow_heap.h."""
+
+    CHILDREN = 4
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[tuple[int, int], Any]] = []  # by what they are ordered, the name
+
+    @property
+    def first(self) -> Any:
+        return self.nodes[0][1]
+
+    def _at(self, name: Any) -> int:
+        return next(i for i, node in enumerate(self.nodes) if node[1] == name)
+
+    def _less(self, i: int, j: int) -> bool:
+        """Those two change places if the first is less."""
+        if less := self.nodes[i][0] < self.nodes[j][0]:
+            self.nodes[i], self.nodes[j] = self.nodes[j], self.nodes[i]
+        return less
+
+    def _up(self, i: int) -> None:
+        while i and self._less(i, parent := (i - 1) // self.CHILDREN):
+            i = parent
+
+    def _down(self, i: int) -> None:
+        first = self.CHILDREN * i + 1
+        below = range(first, min(first + self.CHILDREN, len(self.nodes)))
+        if below and self._less(least := min(below, key=lambda j: self.nodes[j][0]), i):
+            self._down(least)
+
+    def add(self, name: Any, by: tuple[int, int]) -> None:
+        self.nodes.append((by, name))
+        self._up(len(self.nodes) - 1)
+
+    def lower(self, name: Any, by: tuple[int, int]) -> None:
+        i = self._at(name)
+        self.nodes[i] = by, name
+        self._down(i)
+
+    def remove(self, name: Any) -> None:
+        i, last = self._at(name), self.nodes.pop()
+        if last[1] != name:
+            before, self.nodes[i] = self.nodes[i], last
+            (self._up if last[0] < before[0] else self._down)(i)
 
 
 @dataclass
@@ -80,6 +141,7 @@ class Options:
     known: int = 0
     long: int = 0
     quantum: int = 1514
+    hosts: int = NO_HOSTS
 
 
 class Groups(BaseModel):
@@ -100,7 +162,10 @@ class Groups(BaseModel):
         self.now = 0.0  # in seconds
         self.queues: dict[Any, Queue] = {}  # of the flows that have a record
         self.elsewhere = Queue(elsewhere=True)
-        self.lists: dict[str, list[Queue]] = {NEW: [], LONG: []}
+        self.news: list[Queue] = []
+        self.freed: list[int] = []  # numbers of queues, the next one last
+        self.numbers = 2  # that have been a queue's
+        self._forget_hosts()
         self.credit = 0  # of the known
         self.had = [0] * SORTS  # of newcomers, bytes, or as much as the others
         self.had_last = 0
@@ -122,6 +187,30 @@ class Groups(BaseModel):
 
     def _busy(self) -> list[Queue]:
         return [q for q in (*self.queues.values(), self.elsewhere) if q.packets]
+
+    # Hosts; 0 is that of what has none, and of all if they are not told apart
+
+    def _forget_hosts(self) -> None:
+        self.hosts: dict[Any, Host] = {0: Host()}
+        self.turns = Heap()  # of those with long flows that wait, unless there is one host
+        self.sent_most = 0  # the highest tag of a host that was served
+
+    def _host(self, packet: Packet) -> Any:
+        src, dst = packet.addresses
+        return (0, src, dst, (src, dst))[self.opt.hosts]
+
+    @property
+    def hosts_told(self) -> dict[str, int]:
+        """In statistics; what is called over is all with packets in lists of their own."""
+        own = sum(bool(host.turns) for host in self.hosts.values()) if self.opt.hosts else 0
+        return {"hosts_known": len(self.hosts) - 1, "hosts_over": own, "host_evictions": 0}
+
+    def _most(self) -> Any:
+        """The host with the most bytes waiting, of equals that to which a packet came last"""
+        waiting = dict.fromkeys(self.hosts, 0)
+        for queue in self._busy():
+            waiting[queue.host] += queue.backlog
+        return max(waiting, key=lambda name: (waiting[name], self.hosts[name].grown))
 
     def ambiguous(self, flow: Any, begins: bool) -> bool:
         """Does it depend on the kernel's clock what becomes of a packet of this flow?"""
@@ -178,15 +267,30 @@ class Groups(BaseModel):
         return LONG if queue.attained >= self._fair() and not queue.priority else SHORT
 
     def _leave(self, queue: Queue) -> None:
-        if queue.group in self.lists:
-            self.lists[queue.group].remove(queue)
+        if queue.group == NEW:
+            self.news.remove(queue)
+        elif queue.group == LONG:
+            turns = self.hosts[queue.host].turns
+            turns.remove(queue)
+            if self.opt.hosts and not turns:
+                self.turns.remove(queue.host)
         queue.group = ""
+
+    def _take_turns(self, queue: Queue) -> None:
+        """As a long flow"""
+        host = self.hosts[queue.host]
+        if self.opt.hosts and not host.turns:
+            host.tag = max(host.tag, self.sent_most - LAG)
+            self.turns.add(queue.host, (host.tag, self.arrivals))
+        host.turns.append(queue)
 
     def _place(self, queue: Queue) -> None:
         queue.seen = self.now
         if not queue.packets:
             self._leave(queue)
             queue.two = False
+            if not queue.elsewhere:
+                self.freed.append(queue.number)
             return
         group = self._group(queue)
         if group == LONG:
@@ -197,24 +301,24 @@ class Groups(BaseModel):
         queue.group = group
         if group == LONG:
             queue.deficit = min(queue.deficit, 0) + self.opt.quantum
+            self._take_turns(queue)
         if group == NEW:
             queue.sort = queue.packets[0][1].sort
             if not self._fresh(queue.sort):
                 self.had[queue.sort] = max(self.had[queue.sort], self.had_last)
-        if group in self.lists:
-            self.lists[group].append(queue)
+            self.news.append(queue)
 
     def _fresh(self, sort: int) -> list[Queue]:
-        return [queue for queue in self.lists[NEW] if queue.sort == sort]
+        return [queue for queue in self.news if queue.sort == sort]
 
     def _next_new(self) -> list[Queue]:
-        fresh = self.lists[NEW]
+        fresh = self.news
         if self.opt.known:
             fresh = sorted(fresh, key=lambda queue: (self.had[queue.sort], queue.sort))
         return fresh[:1]
 
-    def _newest(self) -> list[Queue]:
-        fresh = self.lists[NEW]
+    def _newest(self, host: Host) -> list[Queue]:
+        fresh = [queue for queue in self.news if self.hosts[queue.host] is host]
         if self.opt.known:
             fresh = sorted(fresh, key=lambda q: (len(self._fresh(q.sort)), -q.sort))
         return fresh[-1:]
@@ -244,15 +348,17 @@ class Groups(BaseModel):
         return fresh[0]
 
     def _serve(self) -> Packet:
-        queue = self._next_short()
+        queue, name = self._next_short(), None
         if queue:
             queue.known = True
-            meet = self.opt.known and len({each.sort for each in self.lists[NEW]}) > 1
+            meet = self.opt.known and len({each.sort for each in self.news}) > 1
             if queue.group == NEW and meet:
                 self.had_last = self.had[queue.sort]
                 self.had[queue.sort] += queue.packets[0][1].length
         else:
-            turns = self.lists[LONG]
+            name = self.turns.first if self.opt.hosts else 0
+            turns = self.hosts[name].turns
+            self.sent_most = max(self.sent_most, self.hosts[name].tag)
             least = -TURNS_OWED * self.opt.quantum
             found = None
             for _ in range(TURNS_PASSED):
@@ -268,6 +374,11 @@ class Groups(BaseModel):
             queue.deficit = max(queue.deficit - queue.packets[0][1].length, least)
         _, packet = queue.packets.pop(0)
         self._place(queue)
+        if name is not None and self.opt.hosts:
+            host = self.hosts[name]
+            host.tag += packet.length
+            if host.turns:
+                self.turns.lower(name, (host.tag, self.arrivals))
         return packet
 
     # What is dropped
@@ -283,19 +394,30 @@ class Groups(BaseModel):
         return sorted((q for q in self._busy() if q.two or self._singles()), key=loss)
 
     def _victim(self) -> Queue:
-        losers = self._losers()[:1]
-        newest, ranked = self._newest(), self._ranked()[-1:]
+        """With `hosts`: of the host with the most, of its long flows if there are any"""
+        host = self.hosts[self._most() if self.opt.hosts else 0]
+        losers, ranked, newest = self._losers(), self._ranked(), self._newest(host)
+        if self.opt.hosts:
+            ranked = [queue for queue in ranked if self.hosts[queue.host] is host]
+            losers = [queue for queue in losers if self.hosts[queue.host] is host]
+            if host.turns:
+                ranked, newest = [], []
+                losers = [queue for queue in losers if queue.group == LONG]
+        losers, ranked = losers[:1], ranked[-1:]
         first = losers[0].group if losers else ""
         fresh, short, long = (self._waiting(group) for group in (NEW, SHORT, LONG))
         too_much = 100 * long > self.opt.long * (fresh + short + long)
-        if self.lists[LONG] and (too_much or not newest and not ranked):
-            return losers[0] if first == LONG else self.lists[LONG][-1]
+        if host.turns and (too_much or not newest and not ranked):
+            if first == LONG:
+                return losers[0]
+            last = max(host.turns[:LONGEST_OF], key=lambda queue: queue.backlog)
+            return last if self.opt.hosts else host.turns[-1]
         if first == LONG:
             losers = []
         found = [*losers, *ranked, *newest]
         if last := self._last(found):
             return last
-        if 100 * fresh > (100 - self.opt.known) * (fresh + short):
+        if newest and 100 * fresh > (100 - self.opt.known) * (fresh + short):
             same = first == NEW and (not self.opt.known or losers[0].sort == newest[0].sort)
             return losers[0] if same else newest[0]
         return found[0]
@@ -322,7 +444,7 @@ class Groups(BaseModel):
         return packet.begins and silent and not queue.packets
 
     def _refused(self, packet: Packet) -> bool:
-        if len(self.lists[NEW]) < self.opt.newcomers or packet.priority:
+        if len(self.news) < self.opt.newcomers or packet.priority:
             return False
         if self.opt.known and len(self._fresh(packet.sort)) < self.opt.newcomers // SORTS:
             return False
@@ -332,6 +454,8 @@ class Groups(BaseModel):
     def enqueue(self, *packets: Packet) -> bool:
         """One packet, or the segments of one; False if none of them is left."""
         before = self.qlen
+        host = self._host(packets[0])
+        self.hosts.setdefault(host, Host(self.sent_most))
         if self._refused(packets[0]):
             self.drop_new += 1
             self.not_split += len(packets) > 1
@@ -351,7 +475,12 @@ class Groups(BaseModel):
             if record:
                 queue.priority = packet.priority
                 queue.attained += packet.length
+                if not queue.packets:
+                    queue.host = host
+                    queue.number = self.freed.pop() if self.freed else self.numbers
+                    self.numbers = max(self.numbers, queue.number + 1)
             queue.packets.append((self.arrivals, packet))
+            self.hosts[queue.host].grown = self.arrivals
             self.arrivals += 1
             queue.two |= len(queue.packets) > 1
             self._place(queue)
@@ -367,9 +496,16 @@ class Groups(BaseModel):
     ) -> None:
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
+        busy = sorted(self._busy(), key=lambda queue: queue.number)
+        if options.get("hosts", self.opt.hosts) != self.opt.hosts:
+            for queue in busy:
+                self._leave(queue)
+                queue.host = 0
+            self._forget_hosts()
         for name, value in options.items():
             setattr(self.opt, name, value)
         self.had, self.had_last = [0] * SORTS, 0
-        for queue in self._busy():
+        for queue in busy:
             self._place(queue)
+            self.hosts[queue.host].grown = queue.packets[-1][0]
         self._trim()

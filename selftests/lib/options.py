@@ -354,9 +354,22 @@ def ecn(number: int) -> Option:
     return switch(number, "ecn", 1, off="noecn")
 
 
+def hosts(number: int) -> Option:
+    return choice(number, "hosts", ("none", "src", "dst", "both"))
+
+
+def nat(number: int) -> Option:
+    return switch(number, "nat", 0, off="nonat")
+
+
+def host_records(number: int) -> Option:
+    good = (16, 1024)
+    return Option(number, "host_records", NUMBER, 128, 8, 32768, good, power=True, fixed=True)
+
+
 GROUPS_STATISTICS = (
     *("drop_buffer", "drop_new", "drop_codel", "marked", "flows_seen", "flows_new"),
-    *("flows_long", "room"),
+    *("flows_long", "room", "hosts_known", "hosts_over", "host_evictions"),
 )
 QUEUE_STATISTICS = (
     *("drop_limit", "drop_memory", "gso_split", "flows_queued", "records", "evictions"),

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Hosts, so that what one does is its own loss (groups.h). A host is an address, the source or
+ * the destination of its packets, or a pair of both: one record each, in a table like that of
+ * the flows (flow_table.h), and bounded like it. Who finds no room there is of host 1, which all
+ * such share. What has no host is of host 0, and everything is if `by` says so.
+ *
+ *	host 2	record: level  lists: new, short, long	tag 81000	|  heap: the least tag
+ *	host 3	record: level  lists: long		tag 82514	v  is served next
+ *
+ * Long flows wait in lists of their host's own, and hosts send in turn, the same number of bytes
+ * each. A tag is what a host has sent in its turns; one that had nothing to send is no more than
+ * SF_HOST_LAG behind the others when it comes back.
+ *
+ * Newcomers and short flows of all hosts go first, as long as their host has had no more than
+ * its share of that lately: they fill a bucket, of which three quarters of the link's rate leak,
+ * divided among the hosts that are active. If more is in it than `limit`, the host is over its
+ * share, and all that it has waits in lists of its own. These are served as the top ones are:
+ * the quiet flows of a host that is busy go first there. What is sent so fills the bucket, too:
+ * who does not stop is over his share for good. A host that is alone never is.
+ */
+#ifndef _SF_HOSTS_H
+#define _SF_HOSTS_H
+
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/netfilter.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/netfilter/nf_conntrack_tuple.h>
+#endif
+#include "flow_heap.h"
+#include "flow_key.h"
+#include "flow_table.h"
+#include "lists.h"
+
+/* Who is a host */
+enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
+
+#define SF_HOST_LAG		(32 << 10)	/* bytes */
+#define SF_HOST_LIMIT		(64 << 10)	/* bytes, or less on slow links */
+#define SF_HOST_MARGIN		(16 << 10)	/* and no bucket has more than these beyond */
+#define SF_HOST_LEAK_SHIFT	16
+
+/* Who is of host 1 has no record. */
+#define SF_HOST_SHARED		1
+#define SF_HOST_FIRST		2
+
+/* So many queues of hosts that have come to be over their share are moved at a time. */
+#define SF_MOVED		8
+
+struct sf_host {
+	struct sf_lists	lists;		/* of its own */
+	u64		tag;
+	u32		backlog;	/* bytes that wait, in whatever lists */
+	u32		queues;		/* with packets */
+};
+
+struct sf_hosts {
+	u32		by;		/* SF_HOSTS_* */
+	bool		nat;		/* addresses are those before NAT */
+	struct sf_host	*host;		/* by number */
+	struct sf_table	table;		/* attained is a host's level */
+	struct sf_heap	turns;		/* of those with packets in lists of their own */
+	struct sf_heap	most;		/* of those with packets, by backlog */
+	u64		now;		/* the highest tag of a host that was served */
+	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
+	u64		limit;		/* bytes of level */
+	u32		seen;		/* active since the link was measured */
+	u32		active;		/* the same of the time between measurements before */
+	u8		epoch;		/* those; wraps */
+};
+
+/* The record of a host, NULL for the one without */
+static inline struct sf_flow *sf_host_record(const struct sf_hosts *hosts, u32 n)
+{
+	return n < SF_HOST_FIRST ? NULL : &hosts->table.flows[n - SF_HOST_FIRST];
+}
+
+/* What is in its bucket: what is due has leaked. */
+static inline u64 sf_host_level(const struct sf_hosts *hosts, struct sf_flow *f, u32 now)
+{
+	u64 leak = mul_u64_u32_shr(hosts->leak, now - f->seen, SF_HOST_LEAK_SHIFT);
+
+	f->attained -= min(f->attained, leak);
+	f->seen = now;
+	return f->attained;
+}
+
+/* Is a host over its share? Those without a record are, for nobody knows how many they are. */
+static inline bool sf_host_over(const struct sf_hosts *hosts, u32 n)
+{
+	struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (hosts->active < 2)
+		return false;
+	return !f || sf_host_level(hosts, f, jiffies) > hosts->limit;
+}
+
+/* It has sent @len bytes of short flows. */
+static inline void sf_host_attain(const struct sf_hosts *hosts, u32 n, u32 len)
+{
+	struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (f)
+		f->attained = min(f->attained + len, hosts->limit + SF_HOST_MARGIN);
+}
+
+/*
+ * Let the addresses be those that a connection had before NAT. What leaves has them in its entry
+ * of conntrack. What comes and was not seen by it yet, as on ifb, is what would answer: then the
+ * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes.
+ */
+static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_key *key)
+{
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+	bool turned = !skb_nfct(skb);
+	struct nf_conntrack_tuple tuple;
+	const union nf_inet_addr *src, *dst;
+
+	if (!nf_ct_get_tuple_skb(&tuple, skb))
+		return;
+	src = turned ? &tuple.dst.u3 : &tuple.src.u3;
+	dst = turned ? &tuple.src.u3 : &tuple.dst.u3;
+	memset(key, 0, sizeof(*key));
+	if (tuple.src.l3num == NFPROTO_IPV4) {
+		key->ethertype = htons(ETH_P_IP);
+		key->v4.src = src->ip;
+		key->v4.dst = dst->ip;
+	} else {
+		key->ethertype = htons(ETH_P_IPV6);
+		memcpy(key->v6.src, src->ip6, sizeof(key->v6.src));
+		memcpy(key->v6.dst, dst->ip6, sizeof(key->v6.dst));
+	}
+#endif
+}
+
+/**
+ * sf_host_find - the number of the host that a packet is of
+ * @hosts: the hosts
+ * @skb: the packet
+ * @key: of its flow
+ * @now: jiffies
+ *
+ * Return: the number of one with a record, a fresh one if need be, or SF_HOST_SHARED.
+ */
+static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *skb,
+				 const struct sf_flow_key *key, u32 now)
+{
+	struct sf_table *t = &hosts->table;
+	struct sf_flow_key host = *key;
+	struct sf_flow *f;
+	u32 hash, way;
+
+	if (hosts->nat)
+		sf_host_before_nat(skb, &host);
+	host.ports = 0;
+	host.proto = 0;
+	if (sf_flow_key_short(&host)) {
+		if (hosts->by == SF_HOSTS_SRC)
+			host.v4.dst = 0;
+		else if (hosts->by == SF_HOSTS_DST)
+			host.v4.src = 0;
+	} else if (hosts->by == SF_HOSTS_SRC) {
+		memset(host.v6.dst, 0, sizeof(host.v6.dst));
+	} else if (hosts->by == SF_HOSTS_DST) {
+		memset(host.v6.src, 0, sizeof(host.v6.src));
+	}
+	hash = sf_flow_key_hash(&host, &t->secret);
+	f = sf_table_find(t, &host, hash);
+	if (unlikely(!f)) {
+		way = sf_table_victim(t, sf_table_set(t, hash), now);
+		if (way == SF_WAYS)
+			return SF_HOST_SHARED;
+		f = sf_table_assign(t, &host, hash, way, now);
+		hosts->host[f - t->flows + SF_HOST_FIRST].tag = hosts->now;
+	}
+	/* It is seen, be the others so few that none can be over its share. */
+	sf_host_level(hosts, f, now);
+	if (f->epoch != hosts->epoch) {
+		f->epoch = hosts->epoch;
+		/* ARP and the like have a record, and are nobody. */
+		hosts->seen += host.ethertype == htons(ETH_P_IP) ||
+			       host.ethertype == htons(ETH_P_IPV6);
+	}
+	return f - t->flows + SF_HOST_FIRST;
+}
+
+static inline struct sf_heap_node sf_host_waiting(const struct sf_hosts *hosts, u32 n, u32 arrival)
+{
+	return (struct sf_heap_node) { U32_MAX - hosts->host[n].backlog, ~arrival, n };
+}
+
+/* A queue of the host has packets now: its record stays. */
+static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
+{
+	u32 queues = ++hosts->host[n].queues;
+	struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (f)
+		f->queue = queues;
+	if (queues == 1)
+		sf_heap_add(&hosts->most, sf_host_waiting(hosts, n, 0));
+}
+
+/* And no longer */
+static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
+{
+	u32 queues = --hosts->host[n].queues;
+	struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (f)
+		f->queue = queues;
+	if (!queues)
+		sf_heap_remove(&hosts->most, n);
+}
+
+/* More of it waits, since the packet that came as number @arrival. */
+static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 arrival)
+{
+	struct sf_heap_node node = sf_host_waiting(hosts, n, arrival);
+
+	if (sf_heap_less(node, hosts->most.node[hosts->most.at[n]]))
+		sf_heap_raise(&hosts->most, node);
+	else
+		sf_heap_lower(&hosts->most, node);
+}
+
+/* The host with the most bytes waiting; there is one. It may have sent since it was put there. */
+static inline u32 sf_host_most(struct sf_hosts *hosts)
+{
+	struct sf_heap_node first, node;
+
+	for (;;) {
+		first = hosts->most.node[0];
+		node = sf_host_waiting(hosts, first.queue, ~first.arrival);
+		if (node.rank == first.rank)
+			return first.queue;
+		sf_heap_lower(&hosts->most, node);
+	}
+}
+
+/* It has packets in lists of its own now; @arrivals orders those that are alike. */
+static inline void sf_host_begin(struct sf_hosts *hosts, u32 n, u32 arrivals)
+{
+	struct sf_host *h = &hosts->host[n];
+
+	if (h->tag + SF_HOST_LAG < hosts->now)
+		h->tag = hosts->now - SF_HOST_LAG;
+	sf_heap_add(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
+}
+
+/* And no longer */
+static inline void sf_host_end(struct sf_hosts *hosts, u32 n)
+{
+	sf_heap_remove(&hosts->turns, n);
+}
+
+/* The host whose turn it is; one has packets in lists of its own */
+static inline u32 sf_host_next(struct sf_hosts *hosts)
+{
+	/* Not less than it was: else each that comes back would be behind the one before. */
+	hosts->now = max(hosts->now, hosts->turns.node[0].rank);
+	return hosts->turns.node[0].queue;
+}
+
+/* It has sent @len bytes in its turn; @arrivals as in sf_host_begin(). */
+static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arrivals)
+{
+	struct sf_host *h = &hosts->host[n];
+
+	h->tag += len;
+	if (h->lists.busy)
+		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
+}
+
+/* The link has sent @bytes in @elapsed jiffies; flows are long from @fair bytes on. */
+static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed, u64 fair)
+{
+	hosts->active = hosts->seen;
+	hosts->seen = 0;
+	hosts->epoch++;
+	hosts->limit = min_t(u64, SF_HOST_LIMIT, fair / 4);
+	hosts->leak = div64_u64(bytes * 3 << SF_HOST_LEAK_SHIFT,
+				4 * (u64)elapsed * max(hosts->active, 1U));
+}
+
+/* Nothing is known of the link: no host is over its share. */
+static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
+{
+	hosts->active = 0;
+	hosts->seen = 0;
+	hosts->epoch++;
+}
+
+/* Forget all hosts; none has packets. The table may have no records, if init has failed. */
+static inline void sf_hosts_clear(struct sf_hosts *hosts)
+{
+	sf_table_clear(&hosts->table);
+	hosts->now = 0;
+	if (hosts->host)
+		hosts->host[SF_HOST_SHARED].tag = 0;
+}
+
+/* Allocate for so many hosts, a power of two; 0 or -ENOMEM, and sf_hosts_free() may follow. */
+static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records)
+{
+	u32 i;
+
+	hosts->host = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->host), GFP_KERNEL_ACCOUNT);
+	if (!hosts->host)
+		return -ENOMEM;
+	for (i = 0; i < records + SF_HOST_FIRST; i++)
+		hosts->host[i].lists.ranked = RB_ROOT_CACHED;
+	return sf_table_init(&hosts->table, records, SF_FIRST_QUEUE) ?:
+	       sf_heap_init(&hosts->turns, records + SF_HOST_FIRST) ?:
+	       sf_heap_init(&hosts->most, records + SF_HOST_FIRST);
+}
+
+static inline void sf_hosts_free(struct sf_hosts *hosts)
+{
+	sf_heap_free(&hosts->most);
+	sf_heap_free(&hosts->turns);
+	sf_table_free(&hosts->table);
+	kvfree(hosts->host);
+}
+
+#endif

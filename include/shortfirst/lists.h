@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The groups that flows with packets are in (groups.h), and the lists and the tree of those that
+ * are served in one order.
+ */
+#ifndef _SF_LISTS_H
+#define _SF_LISTS_H
+
+#include <linux/bits.h>
+#include <linux/minmax.h>
+#include <linux/rbtree.h>
+#include <linux/string.h>
+#include "flow_table.h"
+
+/* Of newcomers */
+#define SF_SORTS		4
+
+/* Which of the orders a queue is in; the first are lists */
+enum {
+	SF_NOBODYS,
+	SF_NEW_FLOWS,		/* and SF_SORTS in all: nothing was served yet: by arrival */
+	SF_LONG_FLOWS = SF_NEW_FLOWS + SF_SORTS,	/* in turn */
+	SF_SHORT_FLOWS,		/* by rank */
+	SF_GROUPS,
+};
+
+#define SF_ALL_NEW_FLOWS	GENMASK(SF_LONG_FLOWS - 1, SF_NEW_FLOWS)
+
+/* Flows that are served in one order */
+struct sf_lists {
+	struct rb_root_cached ranked;	/* the queues of known short flows */
+	u32		first[SF_LONG_FLOWS + 1];	/* of newcomers, by group, and long flows */
+	u32		busy;		/* a bit for each group that has queues */
+	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
+	u32		waiting[SF_GROUPS];	/* their bytes, wrapping as backlog does */
+	u32		newcomers;	/* of all sorts */
+	s32		overdue;	/* what short flows owe those that wait for long */
+	u64		known_credit;	/* of those whose first packet has left: bands.h */
+	s64		credit;		/* what long flows have not had, in hundredths */
+	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
+	u64		had_last;	/* by the one that was served last, before it was */
+	bool		late;		/* the long flows are owed a fair share */
+};
+
+static inline bool sf_groups_is_new(u8 group)
+{
+	return (u8)(group - SF_NEW_FLOWS) < SF_SORTS;
+}
+
+/* A queue comes to a group; @debt_max is what its long flows may have had too much. */
+static __always_inline void sf_lists_count(struct sf_lists *l, u8 group, s64 debt_max)
+{
+	if (l->queues[group]++)
+		return;
+	l->busy |= BIT(group);
+	/* What long flows were owed while there were none counts up to here. */
+	if (group == SF_LONG_FLOWS)
+		l->credit = max(l->credit, -debt_max);
+	/* What a sort has not had while it had nothing to send is not owed. */
+	else if (sf_groups_is_new(group))
+		l->had[group] = max(l->had[group], l->had_last);
+}
+
+/* The same when it goes */
+static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 group)
+{
+	if (!--l->queues[group])
+		l->busy &= ~BIT(group);
+}
+
+/* All sorts of newcomers have had the same. */
+static inline void sf_lists_forget_turns(struct sf_lists *l)
+{
+	l->had_last = 0;
+	memset(l->had, 0, sizeof(l->had));
+}
+
+/* Nobody has waited, and long flows have had no more than is theirs. */
+static inline void sf_lists_forget_debt(struct sf_lists *l, s64 debt_max)
+{
+	l->credit = -debt_max;
+	l->overdue = 0;
+	l->late = false;
+}
+
+#endif
