@@ -6,6 +6,7 @@ import re
 # A kernel message starts with its time stamp. It need not start the line: user space may have
 # left a line unfinished. Without a stamp the text is a program's and says nothing about the kernel.
 _STAMP = r"\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])?\s"
+_STAMPED = re.compile(_STAMP)
 _TROUBLE = re.compile(
     _STAMP
     + r"""(?:
@@ -29,6 +30,7 @@ _TROUBLE = re.compile(
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
 _UP = "shortfirst-vm: up"
 _RESTART = re.compile(_STAMP + r"reboot: ")
+_REPORT = 40  # lines: of the registers, of what was called, of who did
 # What the kernel remembers even if nobody saw the message: bad page, died, warning, soft lockup.
 _BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
 
@@ -39,6 +41,7 @@ class Console:
     def __init__(self, token: str) -> None:
         self.token = token
         self.trouble: list[str] = []
+        self.report: list[str] = []  # the first trouble and what the kernel said next
         self.status: int | None = None
         self.taint = 0
         self.up = False  # has the first process begun?
@@ -47,6 +50,8 @@ class Console:
         line = line.rstrip()
         if _TROUBLE.search(line):
             self.trouble.append(line)
+        if self.trouble and len(self.report) < _REPORT and _STAMPED.search(line):
+            self.report.append(line)
         if _UP in line:
             self.up = True
         mark = _MARK.search(line)
@@ -58,7 +63,7 @@ class Console:
     def verdict(self) -> tuple[int | None, str]:
         """The job's exit status (None if unknown) and what is wrong with the run, "" if nothing."""
         if self.trouble:
-            return self.status, "kernel trouble: " + "; ".join(self.trouble[:3])
+            return self.status, "kernel trouble: " + "\n".join(self.report)
         if self.status is None:
             return None, "the guest ended without its end mark"
         if self.taint & _BAD_TAINT:

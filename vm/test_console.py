@@ -101,6 +101,14 @@ def test_trouble_before_the_restart_without_mark() -> None:
     assert status is None and "Kernel panic" in error
 
 
+def test_what_the_kernel_said_of_it_is_told() -> None:
+    """The first trouble and what follows, as long as a report is, without what others print."""
+    before, program = "[   11.000001] sch_las: loaded", "RIP: 0010:quoted+0x1/0x2"
+    report = [TROUBLE[9], *(f"[   12.0000{n:02}] RIP: 0010:las_{n}+0x1/0x2" for n in range(50))]
+    _, error = console(before, report[0], program, *report[1:]).verdict()
+    assert error == "kernel trouble: " + "\n".join(report[:40])
+
+
 def test_status_of_the_job() -> None:
     lines = (
         "ok 1",

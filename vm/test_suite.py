@@ -53,7 +53,7 @@ def test_report_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     told = reported(tmp_path, {"test_good.py": TESTS["test_good.py"], "test_no.py": "def"})
     failures = told.failures()
     assert failures[0].startswith("test_no.py: ") and "SyntaxError" in failures[0]
-    assert failures[1] == "1 tests did not run:\ntest_good.py::test_good"
+    assert failures[1] == "1 tests did not run, the first is test_good.py::test_good"
 
 
 def outcome(where: str, failing: bool = False) -> Outcome:

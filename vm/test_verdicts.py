@@ -69,13 +69,13 @@ def test_twice() -> None:
 
 
 def test_the_guest_ends() -> None:
-    """Who was at it is named, and all that never ran."""
+    """What it died of comes first; who was at it is named, and how many never ran."""
     told = read(text(*WHOLE[:2]))
     assert told.now() == "a.py::x"
     assert told.failures("panic") == [
-        "a.py::x\nbegan, and there is no word of its end",
-        "1 tests did not run:\na.py::y",
         "panic",
+        "a.py::x\nbegan, and there is no word of its end",
+        "1 tests did not run, the first is a.py::y",
     ]
     assert read("").failures("panic") == ["panic"]
 

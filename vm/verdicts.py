@@ -62,21 +62,22 @@ class Verdicts:
         return next((t.name for t in reversed(self.tests) if t.began and t.passed is None), "")
 
     def failures(self, error: str = "") -> list[str]:
-        """A line or more for each; `error` is what is wrong with the guest, "" if nothing.
+        """A line or more for each, the cause of others first.
+
+        `error` is what is wrong with the guest, "" if nothing.
 
         None if all tests that were to run have passed and the whole was brought to its end.
         """
-        found = [f"{t.name}\n{t.text}".rstrip() for t in self.tests if t.passed is False]
+        found = [error] if error else []
+        found += [f"{t.name}\n{t.text}".rstrip() for t in self.tests if t.passed is False]
         found += self.trouble
         for test in self.tests:
             if test.passed is None and test.began:
                 found.append(f"{test.name}\nbegan, and there is no word of its end")
         never = [test.name for test in self.tests if test.passed is None and not test.began]
         if never:
-            found.append("\n".join([f"{len(never)} tests did not run:", *never]))
-        if error:
-            found.append(error)
-        elif self.status is None:
+            found.append(f"{len(never)} tests did not run, the first is {never[0]}")
+        if self.status is None and not error:
             found.append("there is no word of the end of all tests")
         elif self.status and not found:
             found.append(f"pytest ended with status {self.status}")
