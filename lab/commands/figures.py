@@ -175,7 +175,7 @@ def tell(page: Page, unmet: list[Verdict], where: Path, some: bool) -> int:
     for what in page.unsaid:
         print(f"not explained: {what}", file=sys.stderr)
     print(f"page: {where.with_suffix('.md')}")
-    return tell_unmet(unmet, page.notes.get(BOUNDS, {})) or int(
+    return tell_unmet(unmet, load_notes(RESULTS).get(BOUNDS, {})) or int(
         bool(page.missing or page.unsaid) and not some
     )
 

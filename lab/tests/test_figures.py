@@ -694,6 +694,29 @@ def test_bounds_that_are_not_met(capsys: pytest.CaptureFixture[str]) -> None:
     assert figures.tell_unmet(unmet, {"x: *": "So it is.", "y: *": "This, too."}) == 0
 
 
+def test_a_bound_of_the_quick_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its sentence is with those of the whole page."""
+    bound = NEW.replace('qdisc = "las"', 'qdisc = "las"\ncase = "quick"')
+    (tmp_path / "new.toml").write_text(bound)
+    monkeypatch.setattr(files, "EXPERIMENTS", tmp_path)
+
+    def text(name: str) -> str:
+        return made_up.flows([(5, 60.0 if "-las-" in name else 30.0)]) + made_up.stats()
+
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    without_guests(monkeypatch)
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
+    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(page, "ITEMS", {})
+    monkeypatch.delenv("SEED", raising=False)
+    monkeypatch.setattr(sys, "argv", ["figures", "--quick"])
+    assert figures.main() == 1
+    (tmp_path / "results").mkdir()
+    sentence = '[bounds]\n"new: quick, las: *" = "It is slow."\n'
+    (tmp_path / "results/notes.toml").write_text(sentence)
+    assert figures.main() == 0
+
+
 def test_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Has numbers of its own, and no page but that which compares the two."""
 
