@@ -7,7 +7,8 @@
  * seconds after the one before it. One process holds both ends, as flowgen does.
  * What each flow has received in each interval is written, a line for an interval, a
  * column for a flow; then in the same way what it has sent, all its data again each
- * time they were retransmitted.
+ * time they were retransmitted. With --sink the kernel reads what the receiver throws away
+ * (modules/tcp_sink.c).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -25,7 +26,7 @@
 #define PROGRESS	(5 * NSEC)
 
 enum { FLOWS, DURATION, INTERVAL, PORT, STAGGER, NUMBERS };
-enum { SND = NUMBERS, RCV, ADDR, OUT, OPTIONS };
+enum { SND = NUMBERS, RCV, ADDR, OUT, SINK, OPTIONS };
 
 static double num[NUMBERS] = {
 	[FLOWS] = 1, [DURATION] = 10, [INTERVAL] = 1,	/* seconds */
@@ -36,7 +37,8 @@ static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1" };
 
 static struct pollfd ends[2 * MAX_FLOWS + 1];	/* receivers, senders, the timer */
 static long long *received, *sent;		/* [interval][flow], bytes */
-static long long sent_before[MAX_FLOWS];
+static long long before[2 * MAX_FLOWS];
+static int sink = -1;
 static char buf[65536];
 
 static long long now(void)
@@ -64,6 +66,8 @@ static void open_flows(int flows)
 		ends[i].events = POLLIN;
 		if (ends[i].fd < 0 || connect(ends[i].fd, (struct sockaddr *)&to, sizeof(to)))
 			err(1, "connect to %s", text[ADDR]);
+		if (sink_bytes(sink, ends[i].fd, ENDLESS))
+			ends[i].events = 0;
 		ends[flows + i].fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (ends[flows + i].fd < 0)
 			err(1, "accept");
@@ -71,21 +75,23 @@ static void open_flows(int flows)
 	}
 }
 
-/* What each flow has sent since it was asked last */
-static void count_sent(int flows, long long *sum)
+/* What each flow has received and sent since it was asked last */
+static void count(int flows, long long *in, long long *out)
 {
-	for (int i = 0; i < flows; i++) {
+	for (int i = 0; i < 2 * flows; i++) {
 		struct tcp_info info = { 0 };
 		socklen_t len = sizeof(info);
+		long long bytes;
 
-		if (getsockopt(ends[flows + i].fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-			err(1, "flow %d", i);
-		sum[i] = info.tcpi_bytes_sent - sent_before[i];
-		sent_before[i] = info.tcpi_bytes_sent;
+		if (getsockopt(ends[i].fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+			err(1, "flow %d", i % flows);
+		bytes = i < flows ? info.tcpi_bytes_received : info.tcpi_bytes_sent;
+		*(i < flows ? in + i : out + i - flows) = bytes - before[i];
+		before[i] = bytes;
 	}
 }
 
-static void transfer(int flows, long long *sum)
+static void transfer(int flows)
 {
 	for (int i = 0; i < 2 * flows; i++) {
 		ssize_t n = 1;
@@ -99,8 +105,6 @@ static void transfer(int flows, long long *sum)
 			n = -1;
 		if (!n || (n < 0 && errno != EAGAIN))
 			err(1, "flow %d", i % flows);
-		if (i < flows && n > 0)
-			sum[i] += n;
 	}
 }
 
@@ -128,7 +132,7 @@ static void run(int flows, int intervals)
 	ends[2 * flows] = (struct pollfd){ .fd = timer, .events = POLLIN };
 	for (;;) {
 		for (; interval < intervals && t >= (interval + 1) * length; interval++)
-			count_sent(flows, sent + interval * flows);
+			count(flows, received + interval * flows, sent + interval * flows);
 		if (interval == intervals)
 			break;
 		for (; begun < flows && t >= begun * stagger; begun++)
@@ -145,7 +149,7 @@ static void run(int flows, int intervals)
 		do {
 			if (poll(ends, 2 * flows + 1, -1) < 0 && errno != EINTR)
 				err(1, "poll");
-			transfer(flows, received + interval * flows);
+			transfer(flows);
 		} while (!ends[2 * flows].revents);
 		t = now() - t0;
 	}
@@ -174,6 +178,7 @@ int main(int argc, char **argv)
 		{ "stagger", 1, NULL, STAGGER },
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
 		{ "addr", 1, NULL, ADDR }, { "out", 1, NULL, OUT },
+		{ "sink", 1, NULL, SINK },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c, flows, intervals;
@@ -200,6 +205,7 @@ int main(int argc, char **argv)
 		err(1, "results");
 	setlinebuf(stdout);
 	out = open_out(text[OUT]);
+	sink = open_sink(text[SINK]);
 	open_flows(flows);
 	run(flows, intervals);
 	write_section(out, "bulk", received, flows, intervals);

@@ -21,7 +21,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -35,6 +34,8 @@
 #define STRAGGLERS	(30 * NSEC)
 #define PROGRESS	(30 * NSEC)
 #define BUFFER		(8 << 20)
+#define LOOK		(NSEC / 10)	/* how often the receiver is looked at */
+#define BATCH		64		/* packets that it gets by one call */
 
 struct header {
 	long long sent;
@@ -159,43 +160,55 @@ static void send_packet(unsigned int i)
 	next_phase(f);
 }
 
+static void received(const struct header *h, unsigned int length, const struct msghdr *msg)
+{
+	const struct cmsghdr *stamp = msg->msg_control;
+	struct timespec ts;
+	long long delay;
+	struct flow *f;
+
+	if (length < sizeof(*h) || h->flow >= nflows || h->number > flows[h->flow].sent ||
+	    msg->msg_controllen < CMSG_LEN(sizeof(ts)))
+		errx(1, "a packet of somebody else");
+	memcpy(&ts, CMSG_DATA(stamp), sizeof(ts));
+	f = &flows[h->flow];
+	delay = ns(&ts) - h->sent;
+	if (delay < f->least && (int)length == f->stop[-1].bytes)
+		f->least = delay;
+	if (!h->number || f->delay[h->number - 1] != NEVER)
+		return;
+	f->delay[h->number - 1] = delay;
+	f->received++;
+}
+
+/* What has come; the kernel has noted when. */
 static void receive_all(void)
 {
-	union {
+	static union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(struct timespec))];
-	} control;
-	struct header h;
-	struct iovec iov = { &h, sizeof(h) };
-	ssize_t n;
+	} control[BATCH];
+	struct mmsghdr msgs[BATCH];
+	struct header headers[BATCH];
+	struct iovec iovs[BATCH];
+	int n;
 
-	for (;;) {
-		struct msghdr msg = {
-			.msg_iov = &iov,
-			.msg_iovlen = 1,
-			.msg_control = &control,
-			.msg_controllen = sizeof(control),
-		};
-		struct timespec *ts = (struct timespec *)CMSG_DATA(&control.header);
-		long long delay;
-		struct flow *f;
-
-		n = recvmsg(receiver, &msg, MSG_TRUNC);
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < (ssize_t)sizeof(h) || h.flow >= nflows ||
-		    h.number > flows[h.flow].sent ||
-		    msg.msg_controllen < CMSG_LEN(sizeof(*ts)))
-			err(1, "receiving");
-		f = &flows[h.flow];
-		delay = ns(ts) - h.sent;
-		if (delay < f->least && n == f->stop[-1].bytes)
-			f->least = delay;
-		if (!h.number || f->delay[h.number - 1] != NEVER)
-			continue;
-		f->delay[h.number - 1] = delay;
-		f->received++;
-	}
+	do {
+		for (int i = 0; i < BATCH; i++) {
+			iovs[i] = (struct iovec){ &headers[i], sizeof(headers[i]) };
+			msgs[i].msg_hdr = (struct msghdr){
+				.msg_iov = &iovs[i],
+				.msg_iovlen = 1,
+				.msg_control = &control[i],
+				.msg_controllen = sizeof(control[i]),
+			};
+		}
+		n = recvmmsg(receiver, msgs, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		for (int i = 0; i < n; i++)
+			received(&headers[i], msgs[i].msg_len, &msgs[i].msg_hdr);
+	} while (n == BATCH);
+	if (n < 0 && errno != EAGAIN)
+		err(1, "receiving");
 }
 
 static void open_sockets(const char *snd, const char *rcv, const char *addr, int port)
@@ -226,41 +239,52 @@ static void open_sockets(const char *snd, const char *rcv, const char *addr, int
 		err(1, "%s port %d", addr, port);
 }
 
+static bool all_received(void)
+{
+	for (unsigned int i = 0; i < nflows; i++)
+		if (flows[i].received < flows[i].sent)
+			return false;
+	return true;
+}
+
+/* When the next packet of any flow is to be sent */
+static long long next_due(void)
+{
+	long long due = NEVER;
+
+	for (unsigned int i = 0; i < nflows; i++)
+		if (flows[i].next < due)
+			due = flows[i].next;
+	return due;
+}
+
+/*
+ * In user-mode Linux a call takes as long as all else that is done for ten packets: three of
+ * them send one, and what has come is looked at now and then.
+ */
 static void run(void)
 {
-	struct pollfd pfd = { .fd = receiver, .events = POLLIN };
-	long long t0 = now(), next_progress = t0 + PROGRESS, last = t0;
+	long long t0 = now(), next_progress = PROGRESS, next_look = LOOK, last = 0, due;
 
 	for (unsigned int i = 0; i < nflows; i++)
 		next_phase(&flows[i]);
-	for (;;) {
-		long long due = NEVER, t = now();
-		unsigned int missing = 0;
-		struct timespec wait;
-
-		for (unsigned int i = 0; i < nflows; i++) {
-			struct flow *f = &flows[i];
-
-			while (f->next <= t - t0) {
+	while ((due = next_due()) != NEVER) {
+		sleep_until(CLOCK_REALTIME, t0 + due);
+		for (unsigned int i = 0; i < nflows; i++)
+			if (flows[i].next == due)
 				send_packet(i);
-				last = t;
-			}
-			if (f->next < due)
-				due = f->next;
-			missing += f->sent - f->received;
+		last = due;
+		if (due >= next_look) {
+			receive_all();
+			next_look = due + LOOK;
 		}
-		if (due == NEVER && (!missing || t >= last + STRAGGLERS))
-			return;
-		due = due == NEVER ? last + STRAGGLERS : due + t0;
-		if (t >= next_progress) {
+		if (due >= next_progress) {
 			printf("progress %.0f %.0f active %u\n", packets_sent, packets, nflows);
-			next_progress = t + PROGRESS;
+			next_progress = due + PROGRESS;
 		}
-		t = now();
-		wait.tv_sec = due > t ? (due - t) / NSEC : 0;
-		wait.tv_nsec = due > t ? (due - t) % NSEC : 0;
-		if (ppoll(&pfd, 1, &wait, NULL) < 0 && errno != EINTR)
-			err(1, "ppoll");
+	}
+	for (due = last; due < last + STRAGGLERS && !all_received(); due += LOOK) {
+		sleep_until(CLOCK_REALTIME, t0 + due);
 		receive_all();
 	}
 }

@@ -15,7 +15,9 @@
  *	skip=S      what is measured begins
  *
  * The receiver connects, the sender answers with the bytes, and one process holds
- * both ends, as in flowgen. All ends after the duration, what is under way with it.
+ * both ends, as in flowgen. With --sink the kernel reads what the receiver throws away
+ * (modules/tcp_sink.c), but for the last byte of each. All ends after the duration, what is
+ * under way with it.
  *
  * For each group it writes how many bytes have arrived since `skip`, and a line for
  * each connection of those that began then and not in the last five seconds: its
@@ -26,6 +28,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -64,7 +67,7 @@ struct group {
 	unsigned short random[3];	/* one of its own: qdiscs get the same sizes */
 	unsigned int bursts;
 	long long next, skip;		/* ns after the start: a burst; NEVER: no more */
-	long long got, before;		/* bytes: in all, and until `skip` */
+	long long got, before;		/* bytes: of those that have ended; until `skip` */
 	bool measured;			/* that is over */
 	struct fetched *list;		/* of those that count */
 	unsigned int count, room, done;
@@ -82,7 +85,7 @@ struct conn {
 };
 
 enum { DURATION, SEED, NUMBERS };
-enum { SND = NUMBERS, RCV, ADDR, HOSTS, OUT, OPTIONS };
+enum { SND = NUMBERS, RCV, ADDR, HOSTS, OUT, SINK, OPTIONS };
 
 static double num[NUMBERS] = { [DURATION] = 10, [SEED] = 1 };
 static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1", [HOSTS] = "127.0.0.1" };
@@ -91,7 +94,7 @@ static struct group groups[MAX_GROUPS];
 static struct conn conns[MAX_CONNS];
 static unsigned int ngroups, active;
 static long long t0;
-static int epfd;
+static int epfd, sink = -1;
 static char buf[65536];
 
 static long long since_start(void)
@@ -183,7 +186,33 @@ static void begin_one(struct group *g, unsigned int burst)
 		err(1, "%s: connect", g->name);
 	c->port = from.sin_port;
 	g->conn_of[ntohs(c->port)] = i + 1;
+	/* One that never ends has more bytes than a socket can be told of. */
+	if (sink_bytes(sink, c->client, c->bytes == NEVER ? ENDLESS : c->bytes - 1))
+		c->got = c->bytes - 1;
 	watch(c->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
+}
+
+/* The bytes that have come, but for an end, which TCP counts as one */
+static long long received(const struct conn *c)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(c->client, IPPROTO_TCP, TCP_INFO, &info, &len))
+		err(1, "%s: TCP_INFO", c->group->name);
+	return (long long)info.tcpi_bytes_received < c->bytes ?
+		(long long)info.tcpi_bytes_received : c->bytes;
+}
+
+/* The same of all of a group */
+static long long received_by(const struct group *g)
+{
+	long long bytes = g->got;
+
+	for (const struct conn *c = conns; c < conns + MAX_CONNS; c++)
+		if (c->used && c->group == g && c->client >= 0)
+			bytes += received(c);
+	return bytes;
 }
 
 static void shut(int *fd, bool hard)
@@ -198,6 +227,13 @@ static void shut(int *fd, bool hard)
 	*fd = -1;
 }
 
+static void shut_client(struct conn *c, bool hard)
+{
+	if (c->client >= 0)
+		c->group->got += received(c);
+	shut(&c->client, hard);
+}
+
 /* The next one, where they come one after another */
 static void follow(struct conn *c)
 {
@@ -209,7 +245,7 @@ static void follow(struct conn *c)
 /* Both ends are closed, or there is no need of them. */
 static void end_one(struct conn *c, bool hard)
 {
-	shut(&c->client, hard);
+	shut_client(c, hard);
 	shut(&c->server, hard);
 	follow(c);
 	c->used = false;
@@ -239,14 +275,16 @@ static void client_event(struct conn *c, unsigned int events)
 	/* MSG_TRUNC: TCP throws the data away instead of copying it */
 	while (c->got < c->bytes && (n = recv(c->client, buf, sizeof(buf), MSG_TRUNC)) > 0) {
 		c->got += n;
-		g->got += n;
+		/* A short read has emptied the socket, save for an end */
+		if (n < (ssize_t)sizeof(buf) && c->got < c->bytes && !(events & EPOLLRDHUP))
+			return;
 	}
 	if (c->got == c->bytes) {
 		if (c->entry >= 0) {
 			g->list[c->entry].response = (since_start() - c->began) / 1000;
 			g->done++;
 		}
-		shut(&c->client, false);
+		shut_client(c, false);
 		follow(c);
 		if (c->server < 0)
 			end_one(c, false);
@@ -338,7 +376,7 @@ static long long on_time(long long t)
 			g->next = g->of[EVERY] ? g->next + (long long)(g->of[EVERY] * NSEC) : NEVER;
 		}
 		if (!g->measured) {
-			g->before = g->got;
+			g->before = received_by(g);
 			g->measured = t >= g->skip;
 		}
 		if (!g->measured && g->skip < due)
@@ -406,7 +444,7 @@ static void run(void)
 	for (unsigned int i = 0; i < MAX_CONNS; i++) {
 		if (!conns[i].used)
 			continue;
-		shut(&conns[i].client, true);
+		shut_client(&conns[i], true);
 		shut(&conns[i].server, true);
 	}
 }
@@ -446,6 +484,7 @@ int main(int argc, char **argv)
 		{ "duration", 1, NULL, DURATION }, { "seed", 1, NULL, SEED },
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
 		{ "addr", 1, NULL, ADDR }, { "hosts", 1, NULL, HOSTS }, { "out", 1, NULL, OUT },
+		{ "sink", 1, NULL, SINK },
 		{ NULL, 0, NULL, 0 }
 	};
 	char *end;
@@ -468,6 +507,7 @@ int main(int argc, char **argv)
 		parse(argv[optind++]);
 	setlinebuf(stdout);
 	out = open_out(text[OUT]);
+	sink = open_sink(text[SINK]);
 	run();
 	for (unsigned int i = 0; i < ngroups; i++)
 		write_group(&groups[i], out);

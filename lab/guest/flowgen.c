@@ -19,6 +19,9 @@
  * With --sizes a file is told how long each flow will be (modules/sch_srpt.c): a line with
  * its ports, the sender's first, and its bytes.
  *
+ * With --sink the kernel reads what the receiver throws away (modules/tcp_sink.c), but for
+ * the last byte, which tells when all has come.
+ *
  * With --ports flows take the sender's ports from --port on in turn, so that the
  * network may tell them apart. With --flows each has a receiver's port of its own, so
  * that no two have the same ports.
@@ -49,8 +52,8 @@
 #define FIRST_PORT	2000	/* the receiver's */
 #define LAST_PORT	65535
 
-/* States of TCP, as in the kernel's net/tcp_states.h */
-enum { CLOSE = 7, CLOSE_WAIT };
+/* A state of TCP, as in the kernel's net/tcp_states.h */
+#define CLOSE		7
 
 enum source { TIMER, LISTENER, CLIENT, SERVER };
 
@@ -59,6 +62,7 @@ struct flow {
 	long long bytes, sent, got;
 	long long response;	/* ns */
 	int client, server;	/* the receiver's and the sender's socket, or -1 */
+	bool answered;		/* the receiver has seen the sender's end, and sent its own */
 	unsigned int ports[2];	/* the sender's and the receiver's */
 	unsigned int left, arrived;	/* the sender's packets, how many */
 	const char *status;	/* ok, connect, reset, short, timeout */
@@ -84,7 +88,7 @@ static const struct {
 
 /* Options with a number, options with a text, and switches */
 enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, NUMBERS };
-enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, SIZES, OPTIONS };
+enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, SIZES, SINK, OPTIONS };
 
 static double num[NUMBERS] = {
 	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
@@ -105,7 +109,7 @@ static unsigned int nflows, next_flow, active, done;
 /* 1 + the flow, by the sender's port and the receiver's */
 static unsigned int flow_of[MAX_PORTS][65536];
 static long long t0, last_start, idle_since;
-static int epfd, listeners[MAX_PORTS], sizes_fd = -1;
+static int epfd, listeners[MAX_PORTS], sizes_fd = -1, sink_fd = -1;
 static struct addrinfo *dest;
 static char buf[65536];
 
@@ -303,11 +307,14 @@ static void generate(void)
 	free(at);
 }
 
-/* Edge triggered: an event costs one wakeup and needs no epoll_ctl() after */
+/*
+ * Edge triggered, but for listeners: an event costs one wakeup and needs no epoll_ctl()
+ * after. In user-mode Linux a call costs as much as ten packets do: as few as can be.
+ */
 static void watch(int fd, enum source source, unsigned int index, unsigned int events)
 {
 	struct epoll_event ev = {
-		.events = events | EPOLLET,
+		.events = events,
 		.data.u64 = (unsigned long long)source << 32 | index,
 	};
 
@@ -373,9 +380,9 @@ static struct tcp_info tcp_info(int fd)
 	return info;
 }
 
-static void close_client(struct flow *f)
+static void close_client(struct flow *f, unsigned int arrived)
 {
-	f->arrived = tcp_info(f->client).tcpi_segs_in;
+	f->arrived = arrived;
 	close(f->client);
 	f->client = -1;
 }
@@ -390,7 +397,7 @@ static void close_server(struct flow *f)
 static void flow_ended(void)
 {
 	done++;
-	if (!--active)
+	if (!--active && alone)
 		idle_since = now();
 }
 
@@ -408,7 +415,7 @@ static void flow_failed(struct flow *f, const char *why, int error)
 	/* A failed flow must not go on sending behind our back */
 	if (f->client >= 0) {
 		setsockopt(f->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-		close_client(f);
+		close_client(f, tcp_info(f->client).tcpi_segs_in);
 	}
 	if (f->server >= 0) {
 		setsockopt(f->server, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -417,7 +424,7 @@ static void flow_failed(struct flow *f, const char *why, int error)
 	flow_ended();
 }
 
-static void start_flow(unsigned int i)
+static void start_flow(unsigned int i, long long t)
 {
 	struct flow *f = &flows[i];
 	struct sockaddr_storage ss;
@@ -427,8 +434,8 @@ static void start_flow(unsigned int i)
 	if (f->client < 0)
 		err(1, "socket for flow %u, %u active", i, active);
 	active++;
-	last_start = now();
-	f->at = last_start - t0;
+	last_start = t;
+	f->at = t - t0;
 	aim_at(i % (unsigned int)num[PORTS]);
 	f->ports[0] = port_of((struct sockaddr_storage *)dest->ai_addr);
 	if (num[FLOWS])
@@ -445,19 +452,32 @@ static void start_flow(unsigned int i)
 	if (sizes_fd >= 0 &&
 	    dprintf(sizes_fd, "%u %u %lld\n", f->ports[0], f->ports[1], f->bytes) < 0)
 		err(1, "%s", text[SIZES]);
-	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
+	/* What is one packet takes one call in any case. */
+	if (f->bytes > num[MTU] - HEADERS && sink_bytes(sink_fd, f->client, f->bytes - 1))
+		f->got = f->bytes - 1;
+	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP | EPOLLET);
 }
 
 /* The receiver's end */
 static void client_event(struct flow *f, unsigned int events)
 {
 	socklen_t len = sizeof(int);
+	struct tcp_info info;
 	int error = 0;
 	ssize_t n;
 
 	if (events & EPOLLERR && f->client >= 0) {
 		getsockopt(f->client, SOL_SOCKET, SO_ERROR, &error, &len);
 		flow_failed(f, f->server < 0 ? "connect" : "reset", error);
+		return;
+	}
+	if (f->answered && f->client >= 0) {
+		info = tcp_info(f->client);
+		if (info.tcpi_state != CLOSE)
+			return;
+		close_client(f, info.tcpi_segs_in);
+		if (f->server < 0)
+			flow_ended();
 		return;
 	}
 	/* MSG_TRUNC: TCP throws the data away instead of copying it */
@@ -473,15 +493,8 @@ static void client_event(struct flow *f, unsigned int events)
 			return;
 		}
 		if (!n) {
-			switch (tcp_info(f->client).tcpi_state) {
-			case CLOSE_WAIT:
-				shutdown(f->client, SHUT_WR);
-				break;
-			case CLOSE:
-				close_client(f);
-				if (f->server < 0)
-					flow_ended();
-			}
+			shutdown(f->client, SHUT_WR);
+			f->answered = true;
 			return;
 		}
 		f->got += n;
@@ -524,28 +537,34 @@ static void server_event(struct flow *f, unsigned int events)
 	}
 }
 
-static void accept_all(unsigned int index)
+static void accept_one(unsigned int index)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
+	struct flow *f;
 	unsigned int i;
 	int fd;
 
-	while ((fd = accept4(listeners[index], (struct sockaddr *)&ss, &len,
-			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		i = flow_of[index][port_of(&ss)];
-		len = sizeof(ss);
-		if (!i || flows[i - 1].client < 0 || flows[i - 1].server >= 0) {
-			close(fd);	/* its flow has failed meanwhile */
-			continue;
-		}
-		flows[i - 1].server = fd;
-		/* What it has sent before there was a socket to count it */
-		flows[i - 1].left = 1 + tcp_info(fd).tcpi_total_retrans;
-		watch(fd, SERVER, i - 1, EPOLLOUT | EPOLLRDHUP);
+	fd = accept4(listeners[index], (struct sockaddr *)&ss, &len,
+		     SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED)
+			err(1, "accept");
+		return;
 	}
-	if (errno != EAGAIN && errno != ECONNABORTED)
-		err(1, "accept");
+	i = flow_of[index][port_of(&ss)];
+	f = i ? &flows[i - 1] : NULL;
+	if (!f || f->client < 0 || f->server >= 0) {
+		close(fd);	/* its flow has failed meanwhile */
+		return;
+	}
+	f->server = fd;
+	/* What it has sent before there was a socket to count it */
+	f->left = 1 + tcp_info(fd).tcpi_total_retrans;
+	server_event(f, EPOLLOUT);
+	if (f->server >= 0)
+		watch(fd, SERVER, i - 1,
+		      (f->sent < f->bytes ? EPOLLOUT : 0) | EPOLLRDHUP | EPOLLET);
 }
 
 static void give_up(void)
@@ -581,8 +600,11 @@ static long long on_time(void)
 		give_up();
 	while (next_flow < nflows &&
 	       (alone ? !active && t >= idle_since + gap :
-			    t >= t0 + flows[next_flow].at))
-		start_flow(next_flow++);
+			    t >= t0 + flows[next_flow].at)) {
+		start_flow(next_flow++, t);
+		if (next_flow < nflows && t >= t0 + flows[next_flow].at)
+			t = now();
+	}
 
 	due = t0 + next_progress;
 	if (active && last_start + wait < due)
@@ -612,7 +634,7 @@ static void run(void)
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (epfd < 0 || timer < 0)
 		err(1, "epoll, timerfd");
-	watch(timer, TIMER, 0, EPOLLIN);
+	watch(timer, TIMER, 0, EPOLLIN | EPOLLET);
 	enter_netns(text[SND]);
 	open_listeners();
 	enter_netns(text[RCV]);
@@ -620,11 +642,8 @@ static void run(void)
 	t0 = now();
 	idle_since = t0;
 	while (next_flow < nflows || active) {
-		/*
-		 * What is due depends on nothing but time and on which flows there are. In
-		 * user-mode Linux a look at the clock costs as much as a packet.
-		 */
-		if (!armed || done != seen) {
+		/* What is due depends on time and, if none is to begin by then, on flows */
+		if (!armed || (done != seen && (alone || next_flow == nflows))) {
 			seen = done;
 			due = on_time();
 		}
@@ -651,7 +670,7 @@ static void run(void)
 				armed = 0;
 				break;
 			case LISTENER:
-				accept_all(index);
+				accept_one(index);
 				break;
 			case CLIENT:
 				client_event(f, ev[i].events);
@@ -707,6 +726,7 @@ int main(int argc, char **argv)
 		[PORT] = { "port", 1, NULL, PORT },
 		[OUT] = { "out", 1, NULL, OUT },
 		[SIZES] = { "sizes", 1, NULL, SIZES },
+		[SINK] = { "sink", 1, NULL, SINK },
 		{ "list", 0, &list, 1 },
 		{ "alone", 0, &alone, 1 },
 		{ "web", 0, &web, 1 },
@@ -742,6 +762,7 @@ int main(int argc, char **argv)
 		if (sizes_fd < 0)
 			err(1, "%s", text[SIZES]);
 	}
+	sink_fd = open_sink(text[SINK]);
 	if (!list)
 		run();
 	write_csv(out);

@@ -7,6 +7,7 @@
  *
  *	bytes=N     payload of a packet
  *	us=T        from one packet of a stream to the next, on average
+ *	burst=N     so many at a time, and so many times as long until the next ones
  *	jitter=P    each such time differs from it by up to this part, drawn by the seed
  *	streams=N   so many, which begin within T, drawn by the seed; 1 unless told
  *	ports=N     another 5-tuple after so many packets; without it a stream has one
@@ -31,12 +32,14 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <math.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include "group.h"
@@ -55,12 +58,14 @@
 #define STRAGGLERS	(10 * NSEC)
 #define PROGRESS	(5 * NSEC)
 #define BUFFER		(32 << 20)
+#define BATCH		256		/* packets that are sent or received by one call */
 #define NEVER		LLONG_MAX
 
-enum { BYTES, US, JITTER, STREAMS, PER_PORT, COUNT, TCP, RST, SYN, HOST, BEGIN, SKIP, KEYS };
+enum { BYTES, US, BURST, JITTER, STREAMS, PER_PORT, COUNT, TCP, RST, SYN, HOST, BEGIN, SKIP, KEYS };
 
 static char *const keys[] = {
-	[BYTES] = "bytes", [US] = "us", [JITTER] = "jitter", [STREAMS] = "streams",
+	[BYTES] = "bytes", [US] = "us", [BURST] = "burst", [JITTER] = "jitter",
+	[STREAMS] = "streams",
 	[PER_PORT] = "ports", [COUNT] = "count", [TCP] = "tcp", [RST] = "rst", [SYN] = "syn",
 	[HOST] = "host", [BEGIN] = "begin", [SKIP] = "skip", NULL
 };
@@ -69,6 +74,7 @@ struct group {
 	char name[NAME_ROOM];
 	double of[KEYS];
 	struct in_addr host;
+	struct sockaddr_in to;		/* the same */
 	unsigned int tuples;		/* so far */
 	long long sent, arrived, bytes;	/* of what is measured */
 };
@@ -99,6 +105,9 @@ struct packet {
 	};
 };
 
+/* All that is looked at of a packet that has come */
+#define HEAD		(offsetof(struct packet, segment) + sizeof(struct mark))
+
 enum { DURATION, SEED, NUMBERS };
 enum { SND = NUMBERS, RCV, DEV, ADDR, HOSTS, OUT, OPTIONS };
 
@@ -111,6 +120,10 @@ static struct group groups[MAX_GROUPS];
 static struct stream streams[MAX_STREAMS];
 static unsigned int ngroups, nstreams;
 static int raw, seen;
+static struct packet queue[BATCH];	/* to be sent by one call */
+static struct iovec queued_iov[BATCH];
+static struct mmsghdr queued_msg[BATCH];
+static unsigned int queued;
 static long long end;			/* ns after the start, as all times but now() */
 
 static long long now(void)
@@ -166,62 +179,107 @@ static void fill_tcp(struct stream *s, struct packet *p, unsigned int bytes)
 	s->seq += bytes + !place;
 }
 
-static void send_packet(struct stream *s)
+/* Send what is queued. */
+static void flush(void)
+{
+	for (unsigned int i = 0, n; i < queued; i += n) {
+		int sent = sendmmsg(raw, queued_msg + i, queued - i, 0);
+
+		if (sent <= 0)
+			err(1, "sending");
+		n = sent;
+	}
+	queued = 0;
+}
+
+static void queue_packet(struct stream *s)
 {
 	struct group *g = s->group;
 	long long per = g->of[PER_PORT];
-	struct packet p = { .ip = { .version = 4, .ihl = 5, .ttl = 64 } };
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = g->host };
+	struct packet *p = &queue[queued];
 	unsigned int bytes = g->of[BYTES], length;
 	struct mark mark = { g - groups, s->next >= g->of[SKIP] * NSEC };
 
+	memset(p, 0, sizeof(*p));
+	p->ip = (struct iphdr) { .version = 4, .ihl = 5, .ttl = 64 };
+	p->ip.daddr = g->host.s_addr;
 	if (per && s->n % per == 0)
 		s->tuple = g->tuples++;
-	p.ip.daddr = g->host.s_addr;
 	if (is_tcp(g)) {
-		p.ip.protocol = IPPROTO_TCP;
-		memcpy(p.segment, &mark, sizeof(mark));
-		length = sizeof(p.ip) + sizeof(p.tcp) + bytes;
-		fill_tcp(s, &p, bytes);
+		p->ip.protocol = IPPROTO_TCP;
+		memcpy(p->segment, &mark, sizeof(mark));
+		length = sizeof(p->ip) + sizeof(p->tcp) + bytes;
+		fill_tcp(s, p, bytes);
 	} else {
-		p.ip.protocol = IPPROTO_UDP;
-		choose_source(s, &p, &p.udp.source);
-		p.udp.dest = htons(TO_PORT);
-		p.udp.len = htons(sizeof(p.udp) + bytes);
-		memcpy(p.data, &mark, sizeof(mark));
-		length = sizeof(p.ip) + sizeof(p.udp) + bytes;
+		p->ip.protocol = IPPROTO_UDP;
+		choose_source(s, p, &p->udp.source);
+		p->udp.dest = htons(TO_PORT);
+		p->udp.len = htons(sizeof(p->udp) + bytes);
+		memcpy(p->data, &mark, sizeof(mark));
+		length = sizeof(p->ip) + sizeof(p->udp) + bytes;
 	}
-	if (sendto(raw, &p, length, 0, (struct sockaddr *)&to, sizeof(to)) != (int)length)
-		err(1, "%s: sending", g->name);
+	queued_iov[queued] = (struct iovec) { p, length };
+	queued_msg[queued].msg_hdr = (struct msghdr) {
+		.msg_name = &g->to, .msg_namelen = sizeof(g->to),
+		.msg_iov = &queued_iov[queued], .msg_iovlen = 1,
+	};
+	if (++queued == BATCH)
+		flush();
 	g->sent += mark.measured;
 	s->n++;
-	if (g->of[COUNT] && s->n >= g->of[COUNT])
-		s->next = NEVER;
-	else
-		s->next += g->of[US] * 1000 * (1 + g->of[JITTER] * (2 * drand48() - 1));
+}
+
+/* What is due of a stream */
+static void queue_burst(struct stream *s)
+{
+	const struct group *g = s->group;
+
+	for (int i = 0; i < g->of[BURST] && s->next != NEVER; i++) {
+		queue_packet(s);
+		if (g->of[COUNT] && s->n >= g->of[COUNT])
+			s->next = NEVER;
+	}
+	if (s->next != NEVER)
+		s->next += g->of[BURST] * g->of[US] * 1000 *
+			   (1 + g->of[JITTER] * (2 * drand48() - 1));
+}
+
+static void count(const struct packet *p, unsigned int length, long long t)
+{
+	const char *data = p->ip.protocol == IPPROTO_TCP ? p->segment : p->data;
+	struct mark mark;
+	struct group *g;
+
+	if (length < data + sizeof(mark) - (const char *)p)
+		errx(1, "a packet of somebody else");
+	memcpy(&mark, data, sizeof(mark));
+	if (mark.group >= ngroups)
+		errx(1, "a packet of no group");
+	g = &groups[mark.group];
+	g->arrived += mark.measured;
+	if (t - DRAIN >= g->of[SKIP] * NSEC && t <= end)
+		g->bytes += length + ETH_HLEN;
 }
 
 /* What has come to the receiver's device in the time that ends at `t` */
 static void drain(long long t)
 {
-	struct packet p;
-	struct mark mark;
-	ssize_t n;
+	static struct packet packets[BATCH];
+	struct mmsghdr msgs[BATCH] = { 0 };
+	struct iovec iovs[BATCH];
+	int n;
 
-	while ((n = recv(seen, &p, sizeof(p), MSG_DONTWAIT)) > 0) {
-		const char *data = p.ip.protocol == IPPROTO_TCP ? p.segment : p.data;
-		struct group *g;
-
-		if (n < data + (ssize_t)sizeof(mark) - (char *)&p)
-			errx(1, "a packet of somebody else");
-		memcpy(&mark, data, sizeof(mark));
-		if (mark.group >= ngroups)
-			errx(1, "a packet of no group");
-		g = &groups[mark.group];
-		g->arrived += mark.measured;
-		if (t - DRAIN >= g->of[SKIP] * NSEC && t <= end)
-			g->bytes += n + ETH_HLEN;
+	for (int i = 0; i < BATCH; i++) {
+		/* The lengths that are told are those of the packets, not of what is read. */
+		iovs[i] = (struct iovec){ &packets[i], HEAD };
+		msgs[i].msg_hdr.msg_iov = &iovs[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
 	}
+	do {
+		n = recvmmsg(seen, msgs, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		for (int i = 0; i < n; i++)
+			count(&packets[i], msgs[i].msg_len, t);
+	} while (n == BATCH);
 	if (n < 0 && errno != EAGAIN)
 		err(1, "receiving");
 }
@@ -265,14 +323,6 @@ static bool all_arrived(void)
 	return true;
 }
 
-static void sleep_until(long long t)
-{
-	struct timespec at = { t / NSEC, t % NSEC };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
-}
-
 static void run(void)
 {
 	long long t0 = now(), t = 0, next_drain = 0, next_progress = PROGRESS;
@@ -282,10 +332,12 @@ static void run(void)
 
 		for (struct stream *s = streams; s < streams + nstreams; s++) {
 			while (s->next <= t && s->next < end)
-				send_packet(s);
+				queue_burst(s);
+			/* Not before it: then it would be due for ever. */
 			if (s->next < due && s->next < end)
-				due = s->next;
+				due = ceil(s->next);
 		}
+		flush();
 		if (t >= next_drain) {
 			drain(next_drain);
 			next_drain += DRAIN;
@@ -294,8 +346,12 @@ static void run(void)
 			printf("progress %lld %.0f active %u\n", t / NSEC, num[DURATION], nstreams);
 			next_progress += PROGRESS;
 		}
-		sleep_until(t0 + due);
-		t = now() - t0;
+		sleep_until(CLOCK_MONOTONIC, t0 + due);
+		/*
+		 * Not now(): in user-mode Linux a look at the clock costs as much as to send a
+		 * packet, and if it is later by now, the next sleep is over at once.
+		 */
+		t = due;
 	}
 }
 
@@ -311,17 +367,20 @@ static void parse(const char *arg)
 	double headers;
 
 	g->of[STREAMS] = 1;
+	g->of[BURST] = 1;
 	g->of[HOST] = 1;
 	parse_group(arg, g->name, keys, g->of);
 	headers = sizeof(struct iphdr);
 	headers += is_tcp(g) ? sizeof(struct tcphdr) : sizeof(struct udphdr);
 	if (g->of[BYTES] < sizeof(struct mark) || g->of[BYTES] + headers > MAX_PACKET ||
-	    !g->of[US] || g->of[STREAMS] < 1 || g->of[HOST] < 1 || g->of[HOST] > 254 ||
-	    g->of[JITTER] > 1 || g->of[SKIP] >= num[DURATION])
+	    !g->of[US] || g->of[STREAMS] < 1 || g->of[BURST] < 1 ||
+	    g->of[HOST] < 1 || g->of[HOST] > 254 || g->of[JITTER] > 1 ||
+	    g->of[SKIP] >= num[DURATION])
 		errx(1, "%s: what is to be sent?", arg);
 	if (nstreams + g->of[STREAMS] > MAX_STREAMS)
 		errx(1, "more than %d streams", MAX_STREAMS);
 	g->host = host_address(text[HOSTS], g->of[HOST]);
+	g->to = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = g->host };
 	for (int i = 0; i < g->of[STREAMS]; i++, nstreams++)
 		streams[nstreams] = (struct stream){
 			.group = g,

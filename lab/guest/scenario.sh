@@ -52,6 +52,9 @@ generate() {
 
 	shift
 	set -- "$here/$name" --rcv rcv "$@"
+	case $name in
+	flowgen | bulk | fetch) set -- "$@" --sink /sys/kernel/debug/tcp_sink ;;
+	esac
 	if [ "$name" = "$speaker" ]; then
 		"$@"
 		return
@@ -88,6 +91,7 @@ note_lengths() { # SECONDS TIMES
 }
 
 exec 3>/dev/ttyS1
+insmod "$here/modules/tcp_sink.ko"
 if [ -n "${SAMPLES-}" ]; then
 	rmmod "sch_$SAMPLES"
 	insmod "$here/modules/${SAMPLES}_watch.ko" # is the same, and takes notes

@@ -12,6 +12,10 @@
  * mark that the outer one has got on the way is given to the inner one. What comes
  * out of a socket of UDP has the hash of that flow alone: a tunnel of the kernel's
  * inside one machine would have that of each flow inside.
+ *
+ * Of each end a process waits for what comes from the device, and another one for what
+ * comes from the other end: two calls for a packet, where one that waits for all needs
+ * four, and calls are what a run in user-mode Linux takes its time for.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,9 +25,12 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/ip.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "util.h"
 
 #define PORT		4500
@@ -97,58 +104,67 @@ static bool mark(struct iphdr *ip)
 	return true;
 }
 
+/* Take one frame from the device to the other end. */
 static void wrap(const struct end *e)
 {
 	unsigned char frame[MAX_FRAME];
-	ssize_t n;
+	ssize_t n = recv(e->dev, frame, sizeof(frame), 0);
+	struct iovec iov = { frame, n };
+	union control control = { .header = {
+		.cmsg_level = IPPROTO_IP,
+		.cmsg_type = IP_TOS,
+		.cmsg_len = CMSG_LEN(sizeof(int)),
+	} };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	int tos;
 
-	while ((n = recv(e->dev, frame, sizeof(frame), MSG_DONTWAIT)) > 0) {
-		struct iovec iov = { frame, n };
-		union control control = { .header = {
-			.cmsg_level = IPPROTO_IP,
-			.cmsg_type = IP_TOS,
-			.cmsg_len = CMSG_LEN(sizeof(int)),
-		} };
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1,
-			.msg_control = &control, .msg_controllen = sizeof(control),
-		};
-		int tos = is_ip(frame, n) ? frame[ETH_HLEN + 1] & ECN : 0;
-
-		memcpy(CMSG_DATA(&control.header), &tos, sizeof(tos));
-		if (sendmsg(e->udp, &msg, 0) != n)
-			err(1, "sending");
-	}
-	if (n < 0 && errno != EAGAIN)
+	if (n < 0)
 		err(1, "reading from %s", text[DEV]);
+	tos = is_ip(frame, n) ? frame[ETH_HLEN + 1] & ECN : 0;
+	memcpy(CMSG_DATA(&control.header), &tos, sizeof(tos));
+	if (sendmsg(e->udp, &msg, 0) != n)
+		err(1, "sending");
 }
 
+/* And one from there to the device. */
 static void unwrap(const struct end *e)
 {
 	unsigned char frame[MAX_FRAME];
-	ssize_t n;
+	struct iovec iov = { frame, sizeof(frame) };
+	union control control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(e->udp, &msg, 0);
 
-	for (;;) {
-		struct iovec iov = { frame, sizeof(frame) };
-		union control control;
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1,
-			.msg_control = &control, .msg_controllen = sizeof(control),
-		};
-
-		n = recvmsg(e->udp, &msg, MSG_DONTWAIT);
-		if (n <= 0)
-			break;
-		if (msg.msg_controllen < CMSG_LEN(1))
-			errx(1, "a packet without its ECN bits");
-		if ((*CMSG_DATA(&control.header) & ECN) == CE && is_ip(frame, n) &&
-		    !mark((struct iphdr *)(frame + ETH_HLEN)))
-			continue;
-		if (send(e->dev, frame, n, 0) != n)
-			err(1, "writing to %s", text[DEV]);
-	}
-	if (n < 0 && errno != EAGAIN)
+	if (n < 0)
 		err(1, "receiving");
+	if (msg.msg_controllen < CMSG_LEN(1))
+		errx(1, "a packet without its ECN bits");
+	if ((*CMSG_DATA(&control.header) & ECN) == CE && is_ip(frame, n) &&
+	    !mark((struct iphdr *)(frame + ETH_HLEN)))
+		return;
+	if (send(e->dev, frame, n, 0) != n)
+		err(1, "writing to %s", text[DEV]);
+}
+
+/* Let a process do this until this one ends. */
+static void go_on(void (*with)(const struct end *), const struct end *e)
+{
+	pid_t self = getpid(), child = fork();
+
+	if (child < 0)
+		err(1, "fork");
+	if (child)
+		return;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
+		err(1, "the tunnel has ended");
+	for (;;)
+		with(e);
 }
 
 int main(int argc, char **argv)
@@ -157,7 +173,6 @@ int main(int argc, char **argv)
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV }, { "dev", 1, NULL, DEV },
 		{ "addr", 1, NULL, ADDR }, { "peer", 1, NULL, PEER }, { NULL, 0, NULL, 0 }
 	};
-	struct pollfd fds[4];
 	struct end ends[2];
 	int c;
 
@@ -172,19 +187,12 @@ int main(int argc, char **argv)
 	ends[0] = open_end(text[SND], text[ADDR], text[PEER]);
 	ends[1] = open_end(text[RCV], text[PEER], text[ADDR]);
 	for (c = 0; c < 2; c++) {
-		fds[2 * c] = (struct pollfd){ .fd = ends[c].dev, .events = POLLIN };
-		fds[2 * c + 1] = (struct pollfd){ .fd = ends[c].udp, .events = POLLIN };
+		go_on(wrap, &ends[c]);
+		go_on(unwrap, &ends[c]);
 	}
 	puts("up");
 	fflush(stdout);
-	for (;;) {
-		if (poll(fds, 4, -1) < 0 && errno != EINTR)
-			err(1, "poll");
-		for (c = 0; c < 2; c++) {
-			if (fds[2 * c].revents)
-				wrap(&ends[c]);
-			if (fds[2 * c + 1].revents)
-				unwrap(&ends[c]);
-		}
-	}
+	/* None of them ends but by an error. */
+	wait(NULL);
+	return 1;
 }

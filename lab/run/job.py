@@ -114,7 +114,7 @@ def packets_of(settings: Settings) -> Iterator[str]:
     """The groups of packets."""
     for name, group in settings["packets"].items():
         values = {"bytes": group["bytes"], "us": us_of(group)}
-        for key in ("streams", "jitter", "ports", "count", "tcp", "rst", "syn"):
+        for key in ("streams", "burst", "jitter", "ports", "count", "tcp", "rst", "syn"):
             values[key] = group.get(key, 0)
         yield group_of(name, values | places_of(settings, group))
 
@@ -260,6 +260,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     given |= watch_of(settings, words)
     args = [f"{key}={value}" for key, value in given.items() if value]
     needs = [SCRIPT, "net.sh", *(name for name in PROGRAMS if given.get(name.upper()))]
+    needs.append("modules/tcp_sink.ko")
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
     needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])

@@ -176,6 +176,7 @@ SETTINGS = {
             "bytes": number(8, 1472, whole=True),
             "rate": RATE,
             "streams": number(1, MOST_STREAMS, whole=True),
+            "burst": number(1, 100, whole=True),
             "jitter": number(0, 1),
             "ports": number(1, 1e9, whole=True),
             "count": number(1, 1e9, whole=True),

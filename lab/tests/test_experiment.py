@@ -20,6 +20,7 @@ from vm import Built, VMError
 LAB = Path(__file__).resolve().parents[1]
 
 
+SINK = "modules/tcp_sink.ko"
 SAMPLING = next(kind for kind, of in KINDS.items() if of.samples)
 
 
@@ -298,7 +299,7 @@ def test_words_of_a_run(tmp_path: Path) -> None:
         "FLOWGEN": "--size fixed(5) --load 0.5 --rate 10000000 --duration 10 --seed 1",
     }
     assert second.modules == "veth sch_htb sch_netem sch_cake tcp_cubic".split()
-    assert second.needs == ["scenario.sh", "net.sh", "flowgen"]
+    assert second.needs == ["scenario.sh", "net.sh", "flowgen", SINK]
 
 
 def test_words_of_all_there_is(tmp_path: Path) -> None:
@@ -380,7 +381,7 @@ seconds = 20
         "SAMPLES": SAMPLING,
         "LENGTHS": "0.5 40",
     }
-    assert one.needs == ["scenario.sh", "net.sh", "flowgen", f"modules/{SAMPLING}_watch.ko"]
+    assert one.needs == ["scenario.sh", "net.sh", "flowgen", SINK, f"modules/{SAMPLING}_watch.ko"]
     assert one.weight == max(1, 9 * 5 * 8000 / 1e6)
     other = runs["base", "srpt", 1]
     assert other.needs[-1] == "modules/sch_srpt.ko" and "SAMPLES" not in words(other)
@@ -420,7 +421,7 @@ queues = 0.5
         "QUEUES": "--flows 7 --interval 0.5 --duration 10",
     }
     assert one.modules == "veth sch_htb sch_netem sch_prio cls_u32 sch_las tcp_cubic".split()
-    assert one.needs == ["scenario.sh", "net.sh", "bulk", "cbr", "queues"]
+    assert one.needs == ["scenario.sh", "net.sh", "bulk", "cbr", "queues", SINK]
     bulk = '[bulk]\nflows = 1\naccess = "1mbit"\nclasses = { las = 18 }\n'
     runs = parse(tmp_path, MINE + bulk).runs
     assert words(runs["base", "las", 1])["CLASSID"] == "10:12"
@@ -440,7 +441,7 @@ long = { at_once = 5, skip = 1 }
 page = { at_once = 30, bytes = [100, 5000], every = 2.5, host = 3, begin = 4 }
 [packets]
 flood = { bytes = 22, rate = "12.8mbit", ports = 1, host = 2, begin = 1 }
-some = { bytes = 1446, rate = "24mbit", streams = 4, jitter = 0.5, rst = 12, count = 9 }
+some = { bytes = 1446, rate = "24mbit", streams = 4, burst = 3, jitter = 0.5, rst = 12, count = 9 }
 """
     runs = parse(tmp_path, text.replace("duration = 10", "duration = 10\nfloor = true")).runs
     one = runs["base", "las", 1]
@@ -454,9 +455,9 @@ some = { bytes = 1446, rate = "24mbit", streams = 4, jitter = 0.5, rst = 12, cou
     assert told["PACKETS"].split() == [
         *"--duration 12 --seed 1".split(),
         "flood:bytes=22,us=40,ports=1,host=3,begin=1,skip=2",
-        "some:bytes=1446,us=2000,streams=4,jitter=0.5,count=9,rst=12,host=1,skip=2",
+        "some:bytes=1446,us=2000,streams=4,burst=3,jitter=0.5,count=9,rst=12,host=1,skip=2",
     ]
-    assert one.needs == "scenario.sh net.sh flowgen bulk fetch packets tunnel".split()
+    assert one.needs == [*"scenario.sh net.sh flowgen bulk fetch packets tunnel".split(), SINK]
     assert {"cls_u32", "sch_ingress", "act_gact"} <= set(one.modules)
     assert one.weight == pytest.approx(120 + (11 / 40e-6 + 4 * 9) * 0.012)
     floor = words(runs["base", "floor", 1])

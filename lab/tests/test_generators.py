@@ -77,24 +77,38 @@ def test_cbr_refuses(built: Path, flow: str) -> None:
     refused(built / "cbr", flow)
 
 
-def bulk(options: str) -> tuple[np.ndarray, np.ndarray, list[dict]]:
+def bulk(options: str, before: str = "") -> tuple[np.ndarray, np.ndarray, list[dict]]:
     """Segments received and sent[interval of half a second, flow], and the qdiscs on the way."""
     shown = "sleep 1\nfor at in snd rtr; do tc -n $at -s -j qdisc; done\n"
-    text = virtual.run(f"{NETWORK}{BULK} --interval 0.5 {options}\n{shown}", "bulk", "net.sh")
+    script = f"{NETWORK}{before}\n{BULK} --interval 0.5 {options}\n{shown}"
+    text = virtual.run(script, "bulk", "net.sh", virtual.SINK)
     rates, sent, rest = analysis.split_bulk("x", text)
     assert rates.shape == sent.shape
     qdiscs = [each for line in rest.splitlines() for each in json.loads(line)]
     return rates / (2 * SEGMENT), sent / (2 * SEGMENT), qdiscs
 
 
+def check_all_is_received(received: np.ndarray) -> None:
+    """All that the bottleneck carries in 1.5 s; its first segment has 3 ms to go there."""
+    missing = np.array([497, 997, 1497]) - received.sum(axis=1).cumsum()
+    # What waits behind a hole, less than a window, is received with what fills it
+    assert missing.min() >= -1 and missing.max() < 50 and np.abs(missing).min() <= 1
+
+
 def test_bulk() -> None:
     received, sent, qdiscs = bulk("--flows 3 --duration 1.5")
     assert received.shape == (3, 3) and received.min() > 100
-    # All that the bottleneck carries, whose first segment has 3 ms to go there
-    assert np.abs(received.sum(axis=1) - [497, 500, 500]).max() <= 1
+    check_all_is_received(received)
     # Whatever was sent again counts again. What opens and ends flows is no segment's size.
     left, drops = ({q["kind"]: q[key] for q in qdiscs} for key in ("bytes", "drops"))
     assert drops["pfifo"] > 0 and sent.sum() == left["netem"] // 1514
+    assert (sent.cumsum(axis=0) > received.cumsum(axis=0)).all()
+
+
+def test_bulk_into_the_sink() -> None:
+    received, sent, _ = bulk(f"{virtual.TO_SINK} --flows 3 --duration 1.5", virtual.LOAD_SINK)
+    assert received.shape == (3, 3) and received.min() > 100
+    check_all_is_received(received)
     assert (sent.cumsum(axis=0) > received.cumsum(axis=0)).all()
 
 
@@ -109,7 +123,8 @@ FETCH = "./fetch --snd snd --rcv rcv --addr 10.0.1.1 --hosts 10.0.2.0"
 
 def fetch(options: str, before: str = "") -> dict[str, analysis.Fetched]:
     script = f"{NETWORK}{before}\n{FETCH} --out /dev/ttyS1 {options} >/dev/null\n"
-    groups, rest = analysis.split_fetch("x", virtual.run(script, "fetch", "net.sh"))
+    text = virtual.run(script, "fetch", "net.sh", virtual.SINK)
+    groups, rest = analysis.split_fetch("x", text)
     assert not rest
     return groups
 
@@ -147,6 +162,30 @@ def test_fetch_of_hosts() -> None:
     groups = fetch("--duration 6 a:bytes=1448 b:bytes=1448,host=3", before)
     assert np.isnan(groups["a"].response).all() and groups["a"].response.size == 1
     assert groups["b"].response.size > 50 and not np.isnan(groups["b"].response).any()
+
+
+@pytest.mark.parametrize("size", [1, 1448, 1449, 100000])
+def test_fetch_into_the_sink(size: int) -> None:
+    """It ends when the last byte has come, as without."""
+    options = f"--duration 8 a:bytes={size},skip=1"
+    read = fetch(options)["a"]
+    thrown = fetch(f"{virtual.TO_SINK} {options}", virtual.LOAD_SINK)["a"]
+    assert thrown.bytes == pytest.approx(read.bytes, rel=0.01)
+    assert thrown.response.size == pytest.approx(read.response.size, abs=1)
+    assert np.median(thrown.response) == pytest.approx(np.median(read.response), abs=0.1)
+
+
+def test_fetch_without_an_end_into_the_sink() -> None:
+    one = fetch(f"{virtual.TO_SINK} --duration 2 l:at_once=2,skip=1", virtual.LOAD_SINK)["l"]
+    assert one.bytes == pytest.approx(1000 * 1448, rel=0.002)
+
+
+@pytest.mark.parametrize("line", ["x", "1", "1 2", "99 5", "-1 5", "1 0"])
+def test_sink_refuses(line: str) -> None:
+    """What is no socket of TCP, and no number of bytes"""
+    write = f"{{ printf '{line}' >{virtual.SINK_FILE}; }} 2>/dev/null"
+    script = f"{virtual.LOAD_SINK}\n{write} && echo taken || echo refused"
+    assert virtual.run(script, virtual.SINK) == "refused\n"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +229,11 @@ def test_packets_of_streams() -> None:
     assert found["a"].sent == sum(seen) and all(85 < count < 115 for count in seen)
     found, seen = packets("--duration 1 a:bytes=100,us=10000,streams=3", *at)
     assert seen == [100] * 3
+    # Six at once each 60 ms, and no more than there are to be
+    found, seen = packets("--duration 1 a:bytes=100,us=10000,streams=3,burst=6", *at)
+    assert seen == [96 + 6] * 3
+    found, seen = packets("--duration 1 a:bytes=100,us=10000,streams=3,burst=6,count=20", *at)
+    assert seen == [20] * 3
     found, _ = packets("--duration 1 a:bytes=100,us=10,count=7")
     assert found["a"].sent == found["a"].arrived == 7
 
@@ -219,7 +263,8 @@ def test_packets_of_tcp() -> None:
 @pytest.mark.parametrize(
     "group",
     ["a:us=9", "a:bytes=7,us=9", "a:bytes=99", "a:bytes=1473,us=9", "a:bytes=1461,us=9,rst=2",
-     "a:bytes=99,us=9,jitter=2", "a:bytes=99,us=9,streams=257", "a:bytes=99,us=9,host=255"],
+     "a:bytes=99,us=9,jitter=2", "a:bytes=99,us=9,burst=0.5", "a:bytes=99,us=9,streams=257",
+     "a:bytes=99,us=9,host=255"],
 )  # fmt: skip
 def test_packets_refuses(built: Path, group: str) -> None:
     refused(built / "packets", group)

@@ -13,6 +13,12 @@ from vm.kernels import NATIVE
 # of 4 ms until the kernel's first tick.
 BEGIN = f"set -eu\ncd /{INSIDE}/lab/guest\nexec >/dev/ttyS1\nsleep 0.1\n"
 
+# modules/tcp_sink.c: a file of the guest, what loads it, and the programs' option
+SINK = "modules/tcp_sink.ko"
+SINK_FILE = "/sys/kernel/debug/tcp_sink"
+LOAD_SINK = f"insmod {SINK}"
+TO_SINK = f"--sink {SINK_FILE}"
+
 
 def run(script: str, *needs: str) -> str:
     """What the script writes; it begins where those of lab/guest are that it needs."""
