@@ -68,9 +68,10 @@ enum {
 				 */
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
-	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of the link's rate, divided among
-				 * the flows that attain much; takes the place
-				 * of TCA_LAS_FORGIVE if it is more
+	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
+				 * rate, which young flows are forgiven, those
+				 * that stand and those of many; others all of
+				 * it; TCA_LAS_FORGIVE if that is more
 				 */
 #define TC_LAS_FORGIVE_SHARE_MAX	100
 	TCA_LAS_RANK,		/* u32, TC_LAS_RANK_*: what short flows go by */
@@ -103,7 +104,7 @@ enum {
 				 */
 #define TC_LAS_CE_THRESHOLD_MAX	2000000
 	TCA_LAS_ECN,		/* u32, 1: CoDel marks what can be marked */
-	TCA_LAS_HOSTS,		/* u32, one of those: whose flows share the link
+	TCA_LAS_HOSTS,		/* u32, a TC_LAS_HOSTS_ value: whose flows share the link
 				 * before flows do
 				 */
 	TCA_LAS_NAT,		/* u32, 1: a host's address is that before NAT */
@@ -137,7 +138,9 @@ enum {
 /* A flow that holds packets */
 struct tc_las_flow_xstats {
 	__u32	type;		/* TC_LAS_XSTATS_FLOW */
-	__u32	reserved;
+	__u32	host;		/* flows of one number are one host's; 0: they are not
+				 * told apart, 1: that of all who have no record
+				 */
 	__u64	attained;	/* bytes */
 };
 

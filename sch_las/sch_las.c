@@ -55,6 +55,8 @@ struct las_sched {
 
 static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
 static_assert(SF_CLASS_FLOWS == (u32)TC_LAS_CLASS_FLOWS);
+static_assert(SF_HOSTS_SRC == (u32)TC_LAS_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_LAS_HOSTS_DST &&
+	      SF_HOSTS_BOTH == (u32)TC_LAS_HOSTS_BOTH);
 
 static const struct las_sched *las_of(const struct sf_groups *g)
 {
@@ -282,7 +284,7 @@ static int las_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 	struct tc_las_flow_xstats st = { .type = TC_LAS_XSTATS_FLOW };
 	struct gnet_stats_queue qs;
 
-	st.attained = sf_class_queue(sch, cl, &qs);
+	sf_groups_tell_flow(sch, cl, &qs, &st.attained, &st.host);
 	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
 		return -1;
 	return gnet_stats_copy_app(d, &st, sizeof(st));

@@ -69,9 +69,10 @@ enum {
 				 * has attained
 				 */
 #define TC_SQF_FORGIVE_MAX	2147483647
-	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of the link's rate, divided among
-				 * the flows that attain much; takes the place
-				 * of TCA_SQF_FORGIVE if it is more
+	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
+				 * rate, which young flows are forgiven, those
+				 * that stand and those of many; others all of
+				 * it; TCA_SQF_FORGIVE if that is more
 				 */
 #define TC_SQF_FORGIVE_SHARE_MAX	100
 	TCA_SQF_BUFFER,		/* u32, ms; no more may wait than the link
@@ -106,7 +107,7 @@ enum {
 				 */
 #define TC_SQF_CE_THRESHOLD_MAX	2000000
 	TCA_SQF_ECN,		/* u32, 1: CoDel marks what can be marked */
-	TCA_SQF_HOSTS,		/* u32, one of those: whose flows share the link
+	TCA_SQF_HOSTS,		/* u32, a TC_SQF_HOSTS_ value: whose flows share the link
 				 * before flows do
 				 */
 	TCA_SQF_NAT,		/* u32, 1: a host's address is that before NAT */
@@ -122,13 +123,22 @@ enum {
 
 /*
  * Classes: the flows that hold packets are listed as X:8000 and up, by the number
- * of their record, as far as that fits. They have no statistics but those of a
- * queue.
+ * of their record, as far as that fits.
  */
 
-/* TCA_STATS_APP begins with this. */
+/* TCA_STATS_APP begins with one of these. */
 enum {
 	TC_SQF_XSTATS_QDISC,
+	TC_SQF_XSTATS_FLOW,
+};
+
+/* A flow that holds packets */
+struct tc_sqf_flow_xstats {
+	__u32	type;		/* TC_SQF_XSTATS_FLOW */
+	__u32	host;		/* flows of one number are one host's; 0: they are not
+				 * told apart, 1: that of all who have no record
+				 */
+	__u64	attained;	/* bytes */
 };
 
 /* The qdisc. Fields are only ever appended: readers take what is there. */

@@ -67,6 +67,9 @@ struct sqf_sched {
 	u32		opt[TCA_SQF_MAX + 1];	/* by attribute */
 };
 
+static_assert(SF_HOSTS_SRC == (u32)TC_SQF_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_SQF_HOSTS_DST &&
+	      SF_HOSTS_BOTH == (u32)TC_SQF_HOSTS_BOTH);
+
 static const struct sqf_sched *sqf_of(const struct sf_groups *g)
 {
 	return container_of(g, struct sqf_sched, g);
@@ -268,10 +271,13 @@ static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 static int sqf_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				struct gnet_dump *d)
 {
+	struct tc_sqf_flow_xstats st = { .type = TC_SQF_XSTATS_FLOW };
 	struct gnet_stats_queue qs;
 
-	sf_class_queue(sch, cl, &qs);
-	return gnet_stats_copy_queue(d, NULL, &qs, qs.qlen);
+	sf_groups_tell_flow(sch, cl, &qs, &st.attained, &st.host);
+	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
 static const struct Qdisc_class_ops sqf_class_ops = {

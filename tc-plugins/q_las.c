@@ -73,6 +73,7 @@ static const struct tc_stat las_qdisc_stats[] = {
 
 static const struct tc_stat las_flow_stats[] = {
 	TC_STAT(tc_las_flow_xstats, __u64, attained, 1, "b"),
+	TC_STAT(tc_las_flow_xstats, __u32, host, 1, ""),
 	{}
 };
 

@@ -78,8 +78,15 @@ static const struct tc_stat sqf_qdisc_stats[] = {
 	{}
 };
 
+static const struct tc_stat sqf_flow_stats[] = {
+	TC_STAT(tc_sqf_flow_xstats, __u64, attained, 1, "b"),
+	TC_STAT(tc_sqf_flow_xstats, __u32, host, 1, ""),
+	{}
+};
+
 static const struct tc_stat * const sqf_stats[] = {
 	[TC_SQF_XSTATS_QDISC] = sqf_qdisc_stats,
+	[TC_SQF_XSTATS_FLOW] = sqf_flow_stats,
 	NULL
 };
 

@@ -25,7 +25,8 @@ struct sf_guarantee {
 /*
  * sf_bands_next - the band that is served next; one of the two has packets
  *
- * @high and @low are the queues from which the bands would send.
+ * @credit is the low band's claim and @percent its part; @high and @low are the queues from which
+ * the bands would send.
  */
 static __always_inline u32 sf_bands_next(u64 *credit, u32 percent, const struct sf_queue *high,
 					 const struct sf_queue *low)

@@ -117,10 +117,19 @@ static inline void sf_heap_add(struct sf_heap *heap, struct sf_heap_node node)
 	sf_heap_up(heap, heap->size++, node);
 }
 
-/* sf_heap_raise - give a queue that is in the heap a rank that goes before its own */
-static inline void sf_heap_raise(struct sf_heap *heap, struct sf_heap_node node)
+/* Put @node in the place of what is at @i, and then where it belongs. */
+static inline void sf_heap_put(struct sf_heap *heap, u32 i, struct sf_heap_node node)
 {
-	sf_heap_up(heap, heap->at[node.queue], node);
+	if (sf_heap_less(node, heap->node[i]))
+		sf_heap_up(heap, i, node);
+	else
+		sf_heap_down(heap, i, node);
+}
+
+/* sf_heap_move - give a queue that is in the heap another rank */
+static inline void sf_heap_move(struct sf_heap *heap, struct sf_heap_node node)
+{
+	sf_heap_put(heap, heap->at[node.queue], node);
 }
 
 /* sf_heap_lower - the same with a rank that goes after its own */
@@ -135,12 +144,8 @@ static inline void sf_heap_remove(struct sf_heap *heap, u32 queue)
 	struct sf_heap_node last = heap->node[--heap->size];
 	u32 i = heap->at[queue];
 
-	if (last.queue == queue)
-		return;
-	if (sf_heap_less(last, heap->node[i]))
-		sf_heap_up(heap, i, last);
-	else
-		sf_heap_down(heap, i, last);
+	if (last.queue != queue)
+		sf_heap_put(heap, i, last);
 }
 
 #endif

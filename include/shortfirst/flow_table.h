@@ -59,10 +59,12 @@ struct sf_flow {
 				u64	rest;
 				struct {	/* groups.h */
 					s32	deficit;
-					bool	known;
+					u8	known:1;
+					u8	whole:1;	/* is forgiven all of its part */
 					bool	priority;
-					u8	age;	/* measurements */
-					u8	epoch;	/* the last of them */
+					u8	age:4;		/* measurements */
+					u8	standing:4;	/* more of the last ones than not */
+					u8	epoch;		/* the last of them */
 				};
 			};
 		};

@@ -25,21 +25,24 @@
  *   to share his rate among them. Without `known_share` there are no sorts.
  * - A short flow is one of a low rank or of a high one: the lowest goes first. Of equal
  *   ranks it is the one whose first packet has waited for longest.
- * - A long flow has attained more than `fair`, or than may wait. Long flows are served in
- *   turn, `quantum` bytes each, after all others, but they are owed `long_share` of the
- *   bytes. Until that comes to SF_DEBT it costs the short flows nothing: what long flows
- *   have had beyond it counts, as does a time in which none of them waited. Then they are
+ * - A long flow has attained more than `fair`, or than the link sends in half of `buffer`.
+ *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
+ *   `long_share` of the bytes. Until that comes to SF_DEBT it costs short ones nothing: what long
+ *   ones have had beyond it counts, as does a time in which none of them waited. Then they are
  *   late, and owed as much as fair queueing would give them, until nobody else waits.
  *   Of what newcomers and short flows send those short ones have that part, too, that have
- *   waited for SF_OVERDUE. A long flow's own queue is held short by CoDel (codel.h). Short
- *   flows are left alone: a drop would cost them a timeout.
+ *   waited for SF_OVERDUE. A short flow that is the first and has no more than SF_SMALL
+ *   waiting, such as a call, goes ahead of newcomers and long flows, whatever they are owed, for
+ *   an eighth of what these send (SF_AHEAD); they share the rest. A long flow's own queue is
+ *   held short by CoDel (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
- * What a flow has attained leaks, but never what waits: `forgive_share` of the link's rate,
- * divided among the flows that are active and of some age, or `forgive` if that is more.
- * So who takes less than others that last, such as a call, stays a short flow however long
- * he does, and what has been a bulk transfer is one again soon after. Those of SF_AGE are
- * together forgiven no more than this share. Any younger one is forgiven as much as one of
- * them, so what all flows are forgiven has no bound.
+ * What a flow has attained leaks, but never what waits: an equal part of the link's rate for
+ * each flow that is active and of SF_AGE, or `forgive` if that is more. Three have less,
+ * `forgive_share` of a part: a younger flow, one that stands, which mostly has packets waiting,
+ * and, the nearer to that the more there are, one of more than SF_FEW. So who takes no more than he
+ * is forgiven, such as a call, a VPN or a video, stays a short flow however long he does, and
+ * what has been a bulk transfer is one again soon after. Those of SF_AGE that are seen in each
+ * measurement are together forgiven no more than the link sends; what others are has no bound.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -88,6 +91,9 @@
  */
 #define SF_FAIR_MARGIN		(64 << 10)	/* bytes */
 
+/* No flow is long that has attained less than a first window, however slow the link is. */
+#define SF_FAIR_LEAST		(16U << 10)	/* bytes */
+
 /* As fair: no flow is long. */
 #define SF_NEVER		BIT_ULL(62)
 
@@ -98,6 +104,18 @@
  * divided.
  */
 #define SF_AGE			12
+
+/*
+ * As many flows of SF_AGE may be forgiven all of the link's rate. Of more it becomes less, down to
+ * forgive_share of it: what they have together others wait for.
+ */
+#define SF_FEW			8U
+
+/*
+ * A flow stands that had packets waiting at so many more of the last measurements than it had
+ * none, of which twice as many count.
+ */
+#define SF_STANDS		4
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(2 * HZ)
@@ -111,9 +129,11 @@
 #define SF_OWED			(100 * ETH_FRAME_LEN)
 #define SF_OVERDUE		MS2TIME(1500)
 #define SF_SOUGHT		64
-#define SF_ANY_HOST		U32_MAX
 #define SF_LAST			16
 #define SF_LOOK_SHIFT		8
+
+/* When a queue is sought, that of whatever host */
+#define SF_ANY_HOST		U32_MAX
 
 /* A SYN begins a new flow if nothing of the old one was seen for so long. */
 #define SF_SILENCE		HZ
@@ -137,13 +157,16 @@ struct sf_groups {
 	u32		known_share;	/* percent */
 	u32		long_share;	/* percent of the bytes that are the long ones' */
 	s64		debt_max;	/* bytes * percent that these may do without */
+	u32		tick;		/* the jiffy of the last packet, */
+	codel_time_t	tick_time;	/* and when one of this jiffy came first */
 	u32		hand;		/* the queue that was looked at last for who waits, */
 	u32		last;		/* and the last in use since nothing waited, or after it */
 	struct codel_params codel;
 	struct codel_stats codel_stats;
 	u64		fair;		/* what a long flow has attained, */
-	u64		fair_from;	/* or as much as may wait if that is less */
+	u64		fair_from;	/* or sent by the link in half of buffer, if that is less */
 	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each flow */
+	u64		leak_part;	/* of one that is young, or stands */
 	u64		leak_min;
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
@@ -408,6 +431,7 @@ static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue
 	if (unlikely(own)) {
 		l = &g->hosts.host[queue->host].lists;
 		if (!l->busy) {
+			sf_lists_forget_turns(l);
 			sf_lists_forget_debt(l, g->debt_max);
 			sf_host_begin(&g->hosts, queue->host, g->s.arrivals);
 		}
@@ -469,12 +493,7 @@ static struct sf_heap_node sf_groups_loser(const struct sf_groups *g,
 static void sf_groups_loser_moved(struct sf_groups *g, const struct sf_queue *queue,
 				  const struct sf_order *order)
 {
-	struct sf_heap_node node = sf_groups_loser(g, queue, order);
-
-	if (sf_heap_less(node, g->losers.node[g->losers.at[node.queue]]))
-		sf_heap_raise(&g->losers, node);
-	else
-		sf_heap_lower(&g->losers, node);
+	sf_heap_move(&g->losers, sf_groups_loser(g, queue, order));
 }
 
 /* Put a queue with packets where it belongs in the heap, if it is to be there. */
@@ -503,16 +522,27 @@ static noinline void sf_groups_move(struct sf_groups *g, struct sf_queue *queue,
 		sf_groups_loser_moved(g, queue, order);
 }
 
-/* The rank of a short flow's queue has changed. */
+/*
+ * The rank of a short flow's queue has changed. Its first packet is the same or a later one, so
+ * that it comes forward only by a lower rank.
+ */
 static noinline void sf_groups_rank_again(struct sf_groups *g, struct sf_queue *queue,
 					  const struct sf_order *order)
 {
-	struct rb_node *next = rb_next(&queue->node), *prev = rb_prev(&queue->node);
 	struct sf_lists *l = sf_groups_lists(g, queue);
+	struct rb_node *beside;
+	u64 was = queue->rank;
+	bool moves;
 
 	queue->rank = order->rank(g, sf_groups_flow(g, queue), queue);
-	if ((next && sf_groups_less(next, &queue->node)) ||
-	    (prev && sf_groups_less(&queue->node, prev))) {
+	if (queue->rank < was) {
+		beside = rb_prev(&queue->node);
+		moves = beside && sf_groups_less(&queue->node, beside);
+	} else {
+		beside = rb_next(&queue->node);
+		moves = beside && sf_groups_less(beside, &queue->node);
+	}
+	if (moves) {
 		rb_erase_cached(&queue->node, &l->ranked);
 		rb_add_cached(&queue->node, &l->ranked, sf_groups_less);
 	}
@@ -700,6 +730,7 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 static inline void sf_groups_forget_link(struct sf_groups *g)
 {
 	g->leak = g->share ? U64_MAX : g->leak_min;
+	g->leak_part = g->leak;
 	g->fair_from = g->fair;
 	g->active = 0;
 	g->epoch++;
@@ -707,6 +738,17 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	sf_lists_forget_debt(&g->top, 0);
 	sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
+}
+
+/* What has been measured was sent in so many jiffies: what is a flow to be forgiven in one? */
+static inline void sf_groups_set_leak(struct sf_groups *g, u32 elapsed)
+{
+	u64 bytes = g->s.link.measured, parts = (u64)elapsed * max(g->active, 1U);
+	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
+	u32 share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
+
+	g->leak = max(g->leak_min, div64_u64(bytes * share, parts));
+	g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
 }
 
 /* A packet of @len bytes is on its way. */
@@ -718,17 +760,17 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 		return;
 	g->debt_max = div_u64(g->s.link.measured * g->long_share * SF_DEBT, elapsed);
 	g->top.credit = max(g->top.credit, -g->debt_max);
-	g->top.overdue = max_t(s64, g->top.overdue, -g->debt_max);
+	g->top.overdue = max(g->top.overdue, -g->debt_max);
 	if (g->share)
-		g->leak = max(g->leak_min, div64_u64(g->s.link.measured * g->share,
-						     (u64)elapsed * max(g->active, 1U)));
+		sf_groups_set_leak(g, elapsed);
 	g->active = 0;
 	g->epoch++;
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
-		g->fair_from = min_t(u64, g->fair, g->s.link.room);
+		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
 	if (g->hosts.by)
-		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed, g->fair_from);
+		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed,
+				  min_t(u64, g->fair, g->s.link.room));
 }
 
 /* The queue has become empty. */
@@ -850,6 +892,7 @@ static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g
 
 	if (!node) {
 		l->known_credit = 0;
+		sf_lists_let_ahead(l, qdisc_pkt_len(fresh->head));
 		return fresh;
 	}
 	ranked = sf_groups_queue_of(node);
@@ -857,8 +900,10 @@ static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g
 	if (!g->known_share && !ranked->rank && fresh->qlen &&
 	    sf_earlier(ranked->head, fresh->head))
 		return ranked;
-	return sf_bands_next(&l->known_credit, g->known_share, fresh, ranked) == SF_LOW ? ranked :
-											  fresh;
+	if (sf_bands_next(&l->known_credit, g->known_share, fresh, ranked) == SF_LOW)
+		return ranked;
+	sf_lists_let_ahead(l, qdisc_pkt_len(fresh->head));
+	return fresh;
 }
 
 /* Of the queues in turn the next one of a short flow that has waited for too long, or NULL */
@@ -904,8 +949,24 @@ static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct s
 		if (found && now - sf_groups_codel_time(found->head) > SF_OVERDUE)
 			return found;
 	}
-	l->overdue = -(s32)min_t(s64, g->debt_max >> SF_LOOK_SHIFT, S32_MAX);
+	l->overdue = -(g->debt_max >> SF_LOOK_SHIFT);
 	return NULL;
+}
+
+/*
+ * The first of the short flows if it has so little waiting that it goes ahead of newcomers and long
+ * flows, whatever these are owed, or NULL. Without `known_share` nobody does.
+ */
+static __always_inline struct sf_queue *sf_groups_ahead(const struct sf_groups *g,
+							const struct sf_lists *l)
+{
+	struct sf_queue *queue;
+
+	if (!(l->busy & BIT(SF_SHORT_FLOWS)) || l->busy == BIT(SF_SHORT_FLOWS) || l->ahead <= 0 ||
+	    !g->known_share)
+		return NULL;
+	queue = sf_groups_queue_of(rb_first_cached(&l->ranked));
+	return queue->backlog <= SF_SMALL ? queue : NULL;
 }
 
 static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
@@ -920,27 +981,29 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 							   const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct sf_queue *queue;
+	struct sf_queue *queue, *owed, *ahead;
 	struct sk_buff *skb;
 	u32 share, moved;
-	bool alone;
+	bool alone, due;
 
 	for (moved = 0;; moved++) {
 		alone = l->busy == BIT(SF_LONG_FLOWS);
 		share = sf_groups_long_share(g, l);
-		if (l->queues[SF_LONG_FLOWS] && (l->credit > 0 || alone)) {
+		due = l->queues[SF_LONG_FLOWS] && (l->credit > 0 || alone);
+		ahead = sf_groups_ahead(g, l);
+		if (due && !ahead) {
 			l->late = !alone;
 			skb = top && unlikely(g->hosts.by) ? sf_groups_take_host(sch, order) :
 							     sf_groups_take_long(sch, l);
 			l->credit = max(l->credit, -g->debt_max) -
 				    (s64)(100 - share) * qdisc_pkt_len(skb);
+			sf_lists_let_ahead(l, qdisc_pkt_len(skb));
 			return skb;
 		}
-		queue = NULL;
-		if (unlikely(l->overdue >= SF_OWED))
-			queue = sf_groups_overdue(g, l);
-		l->overdue -= queue ? 100 * (s32)qdisc_pkt_len(queue->head) : 0;
-		queue = queue ?: sf_groups_next_short(g, l);
+		owed = NULL;
+		if (unlikely(l->overdue >= SF_OWED && !due))
+			owed = sf_groups_overdue(g, l);
+		queue = owed ?: ahead ?: sf_groups_next_short(g, l);
 		if (!top || likely(!queue->host) || moved == SF_MOVED ||
 		    !sf_host_over(&g->hosts, queue->host))
 			break;
@@ -948,11 +1011,14 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 		sf_groups_move(g, queue, queue->group, true, order);
 	}
 	skb = sf_groups_take_short(sch, l, queue, order);
-	if (l->queues[SF_LONG_FLOWS])
-		l->credit += (s64)share * qdisc_pkt_len(skb);
-	else
+	if (!l->queues[SF_LONG_FLOWS])
 		l->credit -= (s64)share * qdisc_pkt_len(skb);
-	l->overdue += (s32)g->long_share * (s32)qdisc_pkt_len(skb);
+	else if (queue != ahead)
+		l->credit += (s64)share * qdisc_pkt_len(skb);
+	/* What goes ahead is not owed a share of, else the credit might grow without bound. */
+	if (queue == ahead)
+		l->ahead -= SF_AHEAD_PART * min_t(u32, qdisc_pkt_len(skb), SF_SMALL);
+	l->overdue += (s64)qdisc_pkt_len(skb) * (s32)(owed ? g->long_share - 100 : g->long_share);
 	return skb;
 }
 
@@ -1001,6 +1067,19 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	return skb;
 }
 
+/* A flow is seen for the first time in this measurement. */
+static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *f)
+{
+	f->epoch = g->epoch;
+	f->age = min(f->age + 1, SF_AGE);
+	g->active += f->age == SF_AGE;
+	if (f->queue)
+		f->standing = min(f->standing + 1, 2 * SF_STANDS);
+	else if (f->standing)
+		f->standing--;
+	f->whole = f->age == SF_AGE && f->standing < SF_STANDS;
+}
+
 /* Forgive a flow what it is to be forgiven, but not what waits. */
 static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flow *f, u32 now)
 {
@@ -1008,14 +1087,11 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	u32 elapsed = now - f->seen;
 	u64 leak, most;
 
-	if (f->epoch != g->epoch) {
-		f->epoch = g->epoch;
-		f->age = min(f->age + 1, SF_AGE);
-		g->active += f->age == SF_AGE;
-	}
+	if (f->epoch != g->epoch)
+		sf_groups_seen(g, f);
 	if (!elapsed || (f->queue && g->not_waiting))
 		return;
-	leak = g->leak;
+	leak = f->whole ? g->leak : g->leak_part;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
 	else if (f->queue)
@@ -1051,6 +1127,26 @@ static __always_inline void sf_groups_find(struct sf_groups *g, u8 flags, struct
 		f->seen = now;
 }
 
+/*
+ * When a packet comes to a queue. CoDel has to know of those of long flows; to read the clock takes
+ * 40 instructions, so that of others it is when the first one came in this jiffy. If they become a
+ * long flow's, CoDel waits for an interval, but what ce_threshold marks would be too much at once.
+ */
+static __always_inline codel_time_t sf_groups_time(struct sf_groups *g,
+						   const struct sf_queue *queue)
+{
+	u32 now = jiffies;
+
+	if (queue->group == SF_LONG_FLOWS ||
+	    unlikely(g->codel.ce_threshold != CODEL_DISABLED_THRESHOLD))
+		return codel_get_time();
+	if (g->tick != now) {
+		g->tick = now;
+		g->tick_time = codel_get_time();
+	}
+	return g->tick_time;
+}
+
 /* For sf_kind.insert: put a packet in its place. */
 static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *skb,
 					     struct sf_place *to, const struct sf_order *order)
@@ -1063,7 +1159,6 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 
 	cb->arrival = g->s.arrivals++;
 	cb->truesize = skb->truesize;
-	cb->flow = codel_get_time();
 	if (likely(to->flow)) {
 		i = to->flow->queue;
 		if (!i) {
@@ -1074,6 +1169,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	} else {
 		cb->rank = sf_table_set(t, to->hash);
 		sf_elsewhere_add(t, cb->rank);
+		t->queues[i].host = g->hosts.by ? SF_HOST_SHARED : 0;
 	}
 
 	queue = &t->queues[i];
@@ -1081,6 +1177,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	if (queue->group != SF_NOBODYS)
 		sf_groups_count(g, queue, qdisc_pkt_len(skb));
 	sf_groups_place(g, queue, order);
+	cb->flow = sf_groups_time(g, queue);
 	if (unlikely(queue->host))
 		sf_host_grown(&g->hosts, queue->host, cb->arrival);
 	sf_groups_lose(g, queue, order);
@@ -1238,8 +1335,6 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 			sf_host_release(&g->hosts, queue->host);
 		queue->host = by ? SF_HOST_SHARED : 0;
 	}
-	if (g->s.table.queues)
-		g->s.table.queues[SF_ELSEWHERE].host = by ? SF_HOST_SHARED : 0;
 	sf_hosts_clear(&g->hosts);
 	g->hosts.by = by;
 	g->hosts.nat = nat;
@@ -1299,19 +1394,16 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 	codel_stats_init(&g->codel_stats);
 	g->codel.mtu = psched_mtu(qdisc_dev(sch));
 	g->s.victim = SF_NO_FLOW;
+	g->tick = jiffies - 1;
 }
 
 /* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */
 static inline int sf_groups_init(struct sf_groups *g, u32 flows, u32 hosts)
 {
 	u32 queues = sf_table_queues(flows);
-	int err;
 
-	err = sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues) ?:
-	      sf_hosts_init(&g->hosts, hosts);
-	if (!err)
-		g->s.table.queues[SF_ELSEWHERE].host = g->hosts.by ? SF_HOST_SHARED : 0;
-	return err;
+	return sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues) ?:
+	       sf_hosts_init(&g->hosts, hosts);
 }
 
 static inline void sf_groups_free(struct sf_groups *g)
@@ -1319,6 +1411,22 @@ static inline void sf_groups_free(struct sf_groups *g)
 	sf_hosts_free(&g->hosts);
 	sf_heap_free(&g->losers);
 	sf_table_free(&g->s.table);
+}
+
+/* The queue of the flow that class @cl is, what it has attained and its host, at one time */
+static inline void sf_groups_tell_flow(struct Qdisc *sch, unsigned long cl,
+				       struct gnet_stats_queue *qs, u64 *attained, u32 *host)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	const struct sf_flow *f = &g->s.table.flows[cl - SF_CLASS_FLOWS];
+	const struct sf_queue *queue;
+
+	sch_tree_lock(sch);
+	queue = &g->s.table.queues[f->queue];
+	*qs = (struct gnet_stats_queue) { .qlen = queue->qlen, .backlog = queue->backlog };
+	*attained = f->attained;
+	*host = queue->host;
+	sch_tree_unlock(sch);
 }
 
 /* Tell what the statistics of every such kind have, under the lock; @st is the kind's. */

@@ -36,7 +36,7 @@
 #include "flow_table.h"
 #include "lists.h"
 
-/* Who is a host */
+/* Who is a host: the values of the option */
 enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 
 #define SF_HOST_LAG		(32 << 10)	/* bytes */
@@ -220,12 +220,7 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 /* More of it waits, since the packet that came as number @arrival. */
 static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 arrival)
 {
-	struct sf_heap_node node = sf_host_waiting(hosts, n, arrival);
-
-	if (sf_heap_less(node, hosts->most.node[hosts->most.at[n]]))
-		sf_heap_raise(&hosts->most, node);
-	else
-		sf_heap_lower(&hosts->most, node);
+	sf_heap_move(&hosts->most, sf_host_waiting(hosts, n, arrival));
 }
 
 /* The host with the most bytes waiting; there is one. It may have sent since it was put there. */
@@ -276,7 +271,7 @@ static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arri
 		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
 }
 
-/* The link has sent @bytes in @elapsed jiffies; flows are long from @fair bytes on. */
+/* The link has sent @bytes in @elapsed jiffies; @fair is that of flows, or what may wait. */
 static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed, u64 fair)
 {
 	hosts->active = hosts->seen;

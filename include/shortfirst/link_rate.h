@@ -19,7 +19,8 @@
 struct sf_link_rate {
 	u32	buffer;		/* jiffies; 0: what waits is not bounded */
 	u32	least;		/* bytes that may wait however low the rate is */
-	u32	room;		/* bytes that may wait now */
+	u32	room;		/* bytes that may wait now: @sends, or @least if that is more */
+	u32	sends;		/* bytes that it sends in `buffer`, if that is bounded */
 	u32	from;		/* jiffies: what has been sent since */
 	u64	sent;
 	u64	measured;	/* bytes sent in the last whole measurement */
@@ -56,16 +57,16 @@ static inline void sf_link_restart(struct sf_link_rate *link)
 static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
 {
 	u32 elapsed = (u32)jiffies - link->from;
-	u64 room = SF_ROOM_UNKNOWN;
 
 	link->sent += len;
 	if (elapsed < SF_MEASURE)
 		return 0;
 	link->measured = link->sent;
+	link->sends = SF_ROOM_UNKNOWN;
 	if (link->buffer)
-		room = clamp_t(u64, div_u64(link->sent * link->buffer, elapsed),
-			       link->least, SF_ROOM_UNKNOWN);
-	sf_link_measure(link, room);
+		link->sends = min_t(u64, div_u64(link->sent * link->buffer, elapsed),
+				    SF_ROOM_UNKNOWN);
+	sf_link_measure(link, max(link->sends, link->least));
 	return elapsed;
 }
 

@@ -7,6 +7,7 @@
 #define _SF_LISTS_H
 
 #include <linux/bits.h>
+#include <linux/if_ether.h>
 #include <linux/minmax.h>
 #include <linux/rbtree.h>
 #include <linux/string.h>
@@ -14,6 +15,13 @@
 
 /* Of newcomers */
 #define SF_SORTS		4
+
+/*
+ * A small flow goes ahead of others for one of so many bytes that these send, and no more than
+ * a full packet at a time.
+ */
+#define SF_AHEAD_PART		8
+#define SF_AHEAD		(SF_AHEAD_PART * ETH_FRAME_LEN)
 
 /* Which of the orders a queue is in; the first are lists */
 enum {
@@ -34,7 +42,8 @@ struct sf_lists {
 	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
 	u32		waiting[SF_GROUPS];	/* their bytes, wrapping as backlog does */
 	u32		newcomers;	/* of all sorts */
-	s32		overdue;	/* what short flows owe those that wait for long */
+	s32		ahead;		/* bytes * SF_AHEAD_PART that small ones may go ahead */
+	s64		overdue;	/* what short flows owe those that wait for long */
 	u64		known_credit;	/* of those whose first packet has left: bands.h */
 	s64		credit;		/* what long flows have not had, in hundredths */
 	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
@@ -68,9 +77,17 @@ static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 group)
 		l->busy &= ~BIT(group);
 }
 
-/* All sorts of newcomers have had the same. */
+/* Newcomers or long flows send @len bytes. */
+static __always_inline void sf_lists_let_ahead(struct sf_lists *l, u32 len)
+{
+	if (l->ahead < SF_AHEAD)
+		l->ahead = min_t(s64, (s64)l->ahead + len, SF_AHEAD);
+}
+
+/* All sorts of newcomers have had the same, and nobody may go ahead. */
 static inline void sf_lists_forget_turns(struct sf_lists *l)
 {
+	l->ahead = 0;
 	l->had_last = 0;
 	memset(l->had, 0, sizeof(l->had));
 }

@@ -466,23 +466,4 @@ static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 	}
 }
 
-/* The queue of flow @cl, and what it has attained, at one time */
-static inline u64 sf_class_queue(struct Qdisc *sch, unsigned long cl,
-				 struct gnet_stats_queue *qs)
-{
-	struct sf_sched *s = qdisc_priv(sch);
-	const struct sf_flow *f = &s->table.flows[cl - SF_CLASS_FLOWS];
-	u64 attained;
-
-	memset(qs, 0, sizeof(*qs));
-	sch_tree_lock(sch);
-	if (f->queue) {
-		qs->qlen = s->table.queues[f->queue].qlen;
-		qs->backlog = s->table.queues[f->queue].backlog;
-	}
-	attained = f->attained;
-	sch_tree_unlock(sch);
-	return attained;
-}
-
 #endif

@@ -69,7 +69,7 @@ TABLE = Table(
         split_gso(8),
     ),
     statistics=(*QUEUE_STATISTICS, *GROUPS_STATISTICS),
-    flow_statistics=("attained",),
+    flow_statistics=("attained", "host"),
     words={"plain": PLAIN},
     published=PLAIN,
     grouped={"rank": 1},

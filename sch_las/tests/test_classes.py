@@ -177,8 +177,8 @@ def test_flows_are_listed(gate: Callable[..., Gate]) -> None:
     listed = classes(d0)
     assert all(0x8000 <= minor < 0x8000 + 64 for minor in listed)
     assert sorted(tuple(sorted(each.items())) for each in listed.values()) == [
-        (("attained", 1300), ("backlog", 500), ("qlen", 1)),
-        (("attained", 3700), ("backlog", 3000), ("qlen", 3)),
+        (("attained", 1300), ("backlog", 500), ("host", 0), ("qlen", 1)),
+        (("attained", 3700), ("backlog", 3000), ("host", 0), ("qlen", 3)),
     ]
     d0.command("park 2")  # one of each: B holds none now
     assert [each["qlen"] for each in classes(d0).values()] == [2]

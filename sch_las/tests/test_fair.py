@@ -271,6 +271,31 @@ def test_what_is_forgiven_is_divided(
     assert d0.order() == order
 
 
+@pytest.mark.parametrize("stands", [False, True])
+def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands: bool) -> None:
+    """One that always has packets waiting; one of age that has not is forgiven all of its part."""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    many = 40 * [1500]
+    attain(d0, A, 60)
+    for size in many if stands else []:
+        d0.send(A.frame(size, 0))
+    for number in range(16):
+        d0.send(A.frame(60, 0))
+        d0.send(flow(100 + 4 * number).frame(9000, 0))
+        d0.send(flow(102 + 4 * number).frame(9000, 0))
+        d0.release(1 if stands else 2)
+        time.sleep(0.2)
+        d0.release(1)  # so 18000 bytes in this time
+    for size in [] if stands else many:
+        d0.send(A.frame(size, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes, or half of that
+    attain(d0, C, 32000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))  # has attained some 60000 less that
+    assert d0.order() == ([1, 2] if stands else [2, 1])
+
+
 def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"forgive 8mbit {HUGE_IDLE}")
     attain(d0, A, 60)

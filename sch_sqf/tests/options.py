@@ -63,6 +63,7 @@ TABLE = Table(
         split_gso(8),
     ),
     statistics=(*QUEUE_STATISTICS, *GROUPS_STATISTICS, "longest"),
+    flow_statistics=("attained", "host"),
     classes=False,
     words={"plain": PLAIN},
     published=PLAIN,

@@ -152,29 +152,26 @@ def test_hosts(gate: Callable[..., Gate], case: str) -> None:
     pair = Pair(d0, 60, **options)
     flows = [host_flow(n, 1 + n % 5, 20 + n % 3) for n in range(24)]
     turns = 0
-    while pair.sent < 3000:
+
+    def burst() -> None:
+        nonlocal turns
+        turns += pair.model.hosts_told["hosts_over"] > 1
+        chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
+        for _ in range(rng.randint(1, 12)):
+            length = rng.randint(chosen.shortest, 1514)
+            if not pair.model.ties(chosen.name, length):
+                pair.send(chosen, length)
+
+    def other() -> None:
         what = rng.random()
-        if what < 0.55:
-            chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
-            for _ in range(rng.randint(1, 12)):
-                length = rng.randint(chosen.shortest, 1514)
-                if not pair.model.ties(chosen.name, length):
-                    pair.send(chosen, length)
-        elif what < 0.6:
-            pair.park(1)
-        elif what < 0.62:
+        if what < 0.5:
             pair.change(quantum=rng.choice([256, 1514, 5000]), known=rng.choice([10, 50, 90]))
-        elif what < 0.63:
+        elif what < 0.75:
             pair.change(hosts=rng.randrange(4))
-        elif what < 0.64:
-            pair.release()
         else:
-            turns += pair.model.hosts_told["hosts_over"] > 1
-            pair.release(rng.randint(1, 14))
-        pair.compare()
-        if rng.random() < 0.02:
-            pair.compare_statistics()
+            pair.release()
+
+    pair.play(rng, 3000, 50, burst, other)
     assert pair.model.drop_limit > 200 and turns > 30
-    pair.compare_statistics()
     pair.release()
     assert d0.show()["evictions"] == 0

@@ -24,9 +24,9 @@ void add(struct sf_heap *heap, u32 queue, u64 rank, u32 arrival)
 	sf_heap_add(heap, (struct sf_heap_node) { rank, arrival, queue });
 }
 
-void raise_to(struct sf_heap *heap, u32 queue, u64 rank, u32 arrival)
+void move_to(struct sf_heap *heap, u32 queue, u64 rank, u32 arrival)
 {
-	sf_heap_raise(heap, (struct sf_heap_node) { rank, arrival, queue });
+	sf_heap_move(heap, (struct sf_heap_node) { rank, arrival, queue });
 }
 
 void lower_to(struct sf_heap *heap, u32 queue, u64 rank, u32 arrival)

@@ -18,7 +18,7 @@ def library() -> ctypes.CDLL:
     found.make.argtypes, found.make.restype = [U32], ctypes.c_void_p
     found.destroy.argtypes = [ctypes.c_void_p]
     found.root.argtypes, found.root.restype = [ctypes.c_void_p], ctypes.c_int32
-    for function in (found.add, found.raise_to, found.lower_to):
+    for function in (found.add, found.move_to, found.lower_to):
         function.argtypes = [ctypes.c_void_p, U32, U64, U32]
     found.take_out.argtypes = [ctypes.c_void_p, U32]
     return found
@@ -47,7 +47,8 @@ def test_root_is_least(library: ctypes.CDLL, queues: int, ranks: int) -> None:
                 del known[queue]
             else:
                 known[queue] = new
-                change = library.raise_to if new < before else library.lower_to
+                lower = new > before and rng.random() < 0.5
+                change = library.lower_to if lower else library.move_to
                 change(heap, queue, new[0], (first + arrivals) & 0xFFFFFFFF)
         arrivals += 1
         expected = min(known, key=lambda queue: known[queue]) if known else -1

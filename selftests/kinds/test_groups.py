@@ -31,7 +31,7 @@ def test_newcomers(gate: Callable[..., Gate], words: str) -> None:
     assert not d0.send(flow(4 * 5).frame(100, 5))
     assert not d0.send(flow(4 * 6).frame(100, 6))
     assert d0.send(flow(4 * 1).frame(100, 7))
-    assert d0.send(A.frame(100, 8))
+    assert d0.send(A.frame(600, 8))
     shown = d0.show()
     assert (shown["drop_new"], shown["drops"], shown["records"]) == (2, 2, 5)
     assert shown["flows_new"] == 4
@@ -168,6 +168,45 @@ def test_known_share(gate: Callable[..., Gate], words: str, share: int) -> None:
     for number in range(1, 101):
         d0.send(flow(2 * number).frame(1000, number))
     assert abs(first(d0, 80, 100) - 80 * share / 100) <= 1
+
+
+def test_small_known_flows_go_ahead(gate: Callable[..., Gate], words: str) -> None:
+    """For an eighth of what newcomers send; not those with more waiting"""
+    d0 = gate(f"{words} known_share 50% {HUGE_IDLE}")
+    attain(d0, A, 1000)
+    for number in range(1, 101):
+        d0.send(flow(2 * number).frame(1000, number))
+    d0.send(A.frame(600, 1000))
+    assert d0.order(2) == [1, 1000]
+    out = [1000]
+    while len(out) < 60:
+        if out[-1] == 1000:
+            d0.send(A.frame(200, 1000))
+        out += d0.order(1)
+    # 200 bytes at half price are five for each newcomer's 1000; 125 of these go ahead
+    news = [i for i, ident in enumerate(out) if ident != 1000]
+    between = [b - a - 1 for a, b in zip(news, news[1:], strict=False)]
+    assert set(between) == {5, 6} and between.count(6) == pytest.approx(0.625 * len(between), abs=1)
+
+
+@pytest.mark.clock
+def test_who_goes_ahead_starves_nobody(gate: Callable[..., Gate], words: str) -> None:
+    """Beside many long flows that are late one small one after another goes ahead of them."""
+    d0 = gate(f"{words} fair {FAIR}b known_share 50% long_share 5% {HUGE_IDLE}")
+    attain(d0, B, 1000)
+    many = [flow(100 + 2 * number) for number in range(20)]
+    for each in many:
+        attain(d0, each, FAIR + 1500)
+    for each in 30 * many:
+        d0.send(each.frame(1000, 1000))
+    out = [2000]
+    for step in range(250):
+        if out[-1] == 2000:
+            assert d0.send(B.frame(100, 2000))
+        if step == 200:
+            assert d0.send(C.frame(1000, 3000))
+        out += d0.order(1)
+    assert out.count(1000) > 80 and 3000 in out
 
 
 @pytest.mark.clock
@@ -525,6 +564,25 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
         d0.send(A.frame(1500, ident))
     shown = d0.show()
     assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - 65536 // 1500
+
+
+@pytest.mark.parametrize(
+    ("buffer", "attained", "longs"),
+    [("5s", 18000, 0), ("5s", 20000, 1), ("1s", 16000, 0), ("1s", 17000, 1), ("0", 20000, 0)],
+)
+def test_less_makes_a_flow_long_on_a_slow_link(
+    gate: Callable[..., Gate], words: str, buffer: str, attained: int, longs: int
+) -> None:
+    """What the link sends in half of buffer, but no less than 16384 bytes."""
+    d0 = gate(f"{words} fair 256kb buffer {buffer} forgive_share 0% {HUGE_IDLE}")
+    for _ in range(2):
+        d0.send(A.frame(1500, 0))
+        time.sleep(0.2)
+        d0.release(1)  # 7500 bytes per second
+        d0.release()
+    attain(d0, B, attained - 100)
+    d0.send(B.frame(100, 0))
+    assert d0.show()["flows_long"] == longs
 
 
 def test_overflow_takes_turns(gate: Callable[..., Gate], words: str) -> None:

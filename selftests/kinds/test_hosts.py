@@ -17,6 +17,7 @@ from selftests.lib.gate import (
     Gate,
     arp,
     attain,
+    classes,
     ethertype,
     flow_of,
     host_flow,
@@ -92,6 +93,24 @@ def test_who_is_a_host(
     assert known(d0, host_flow(other, 1, 2)) == ports - 1
     assert known(d0, host_flow(one, 2, 1)) == 1  # another way
     assert known(d0, host_flow(one ^ 1, 1, 2)) == 1  # the other version
+
+
+@pytest.mark.parametrize("by", MODES)
+def test_a_flow_tells_whose_it_is(gate: Callable[..., Gate], words: str, by: str) -> None:
+    d0 = gate(f"{words} hosts {by} host_records 8 {HUGE_IDLE}")
+    hosts = 2 if by == "none" else 11  # three of which find no record
+    for host in range(hosts):
+        for number in (2, 4):
+            d0.send(of_host(by, host, number).frame(100 + host, host))
+    told: dict[int, set[int]] = {}
+    for each in classes(d0).values():
+        told.setdefault(each["backlog"] - 100, set()).add(each["host"])
+    if by == "none":
+        assert told == {0: {0}, 1: {0}}
+        return
+    numbers = [number for (number,) in told.values()]  # each host's is one
+    assert numbers.count(1) == hosts - 8
+    assert len({*numbers}) == 9 and min(numbers) == 1
 
 
 def test_none_is_known(gate: Callable[..., Gate], words: str) -> None:
@@ -369,7 +388,7 @@ def test_of_equal_hosts_the_newest_loses(gate: Callable[..., Gate], words: str, 
 
 
 def test_more_hosts_than_records(gate: Callable[..., Gate], words: str) -> None:
-    """Those without one are host 0 together: it has a turn, too, and shares it."""
+    """Those without one are one host together: it has a turn, too, and shares it."""
     d0 = gate(f"{words} fair {FAIR}b host_records 8 hosts src {HUGE_IDLE}")
     flows = [of_host("src", host, 2 * host) for host in range(12)]
     long_flows(d0, flows)
@@ -549,7 +568,7 @@ def test_change(gate: Callable[..., Gate], words: str, before: str, after: str) 
     d0.change(f"hosts {after}")
     changed = counted.compare()
     assert changed["drops"] == shown["drops"] and changed["hosts_known"] == 0
-    assert (changed["hosts_over"] == 1) == (after != "none")  # what waits is host 0's
+    assert (changed["hosts_over"] == 1) == (after != "none")  # what waits is of one host
     counted.release(5)
     of_all_groups(d0, counted, 200)
     assert (counted.compare()["hosts_known"] > 0) == (after != "none")

@@ -335,6 +335,8 @@ def classes(d0: Gate) -> dict[int, dict[str, int]]:
             current["qlen"] = int(words[i + 2].removesuffix("p"))
         elif word == "attained":
             current["attained"] = int(words[i + 1].removesuffix("b"))
+        elif word == "host" and found:
+            current["host"] = int(words[i + 1])
         elif word == "samples" and found:
             current["samples"] = int(words[i + 1])
         elif word == "rank" and found:

@@ -22,7 +22,9 @@ NEW, SHORT, LONG = "new", "short", "long"
 NEVER = 2**62  # as fair: no flow is long
 FAIR_MARGIN = 64 << 10  # what a long flow may attain beyond fair
 SORTS = 4  # of newcomers
-SMALL = 512  # bytes of a first packet that is
+SMALL = 512  # bytes of a first packet that is, and of a queue
+AHEAD_PART = 8  # small flows go ahead of others for one of so many bytes of these
+AHEAD = AHEAD_PART * 1514  # and for no more of such a part at a time
 NO_HOSTS, SRC, DST, BOTH = range(4)  # the values of `hosts`
 LAG = 32 << 10  # bytes that a host which comes back may be behind the others
 LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
@@ -167,6 +169,7 @@ class Groups(BaseModel):
         self.numbers = 2  # that have been a queue's
         self._forget_hosts()
         self.credit = 0  # of the known
+        self.ahead = 0  # bytes * AHEAD_PART that small ones may go ahead
         self.had = [0] * SORTS  # of newcomers, bytes, or as much as the others
         self.had_last = 0
         self.arrivals = self.overflow = self.evictions = self.drop_new = 0
@@ -329,6 +332,14 @@ class Groups(BaseModel):
 
     # What goes out
 
+    def _goes_ahead(self) -> Queue | None:
+        """Of newcomers and long flows"""
+        ranked = self._ranked()[:1]
+        others = self.news or any(queue.group == LONG for queue in self._busy())
+        if not ranked or not others or not self.opt.known or self.ahead <= 0:
+            return None
+        return ranked[0] if ranked[0].backlog <= SMALL else None
+
     def _next_short(self) -> Queue | None:
         fresh, ranked = self._next_new(), self._ranked()[:1]
         if not ranked:
@@ -348,7 +359,13 @@ class Groups(BaseModel):
         return fresh[0]
 
     def _serve(self) -> Packet:
-        queue, name = self._next_short(), None
+        ahead, name = self._goes_ahead(), None
+        queue = ahead or self._next_short()
+        length = queue.packets[0][1].length if queue else 0
+        if ahead:
+            self.ahead -= AHEAD_PART * length
+        elif queue and queue.group == NEW:
+            self.ahead = min(self.ahead + length, AHEAD)
         if queue:
             queue.known = True
             meet = self.opt.known and len({each.sort for each in self.news}) > 1
@@ -371,7 +388,9 @@ class Groups(BaseModel):
                     found = queue
             else:
                 queue = found  # who owes least
-            queue.deficit = max(queue.deficit - queue.packets[0][1].length, least)
+            length = queue.packets[0][1].length
+            queue.deficit = max(queue.deficit - length, least)
+            self.ahead = min(self.ahead + length, AHEAD)
         _, packet = queue.packets.pop(0)
         self._place(queue)
         if name is not None and self.opt.hosts:
@@ -504,7 +523,7 @@ class Groups(BaseModel):
             self._forget_hosts()
         for name, value in options.items():
             setattr(self.opt, name, value)
-        self.had, self.had_last = [0] * SORTS, 0
+        self.had, self.had_last, self.ahead = [0] * SORTS, 0, 0
         for queue in busy:
             self._place(queue)
             self.hosts[queue.host].grown = queue.packets[-1][0]
