@@ -69,9 +69,10 @@ enum {
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
 	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
-				 * rate, which young flows are forgiven, those
-				 * that stand and those of many; others all of
-				 * it; TCA_LAS_FORGIVE if that is more
+				 * rate, which flows are forgiven while they have
+				 * nothing waiting; streams, unless there are
+				 * many, two parts; TCA_LAS_FORGIVE if that is
+				 * more
 				 */
 #define TC_LAS_FORGIVE_SHARE_MAX	100
 	TCA_LAS_RANK,		/* u32, TC_LAS_RANK_*: what short flows go by */

@@ -70,9 +70,10 @@ enum {
 				 */
 #define TC_SQF_FORGIVE_MAX	2147483647
 	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
-				 * rate, which young flows are forgiven, those
-				 * that stand and those of many; others all of
-				 * it; TCA_SQF_FORGIVE if that is more
+				 * rate, which flows are forgiven while they have
+				 * nothing waiting; streams, unless there are
+				 * many, two parts; TCA_SQF_FORGIVE if that is
+				 * more
 				 */
 #define TC_SQF_FORGIVE_SHARE_MAX	100
 	TCA_SQF_BUFFER,		/* u32, ms; no more may wait than the link

@@ -60,7 +60,7 @@ struct sf_flow {
 				struct {	/* groups.h */
 					s32	deficit;
 					u8	known:1;
-					u8	whole:1;	/* is forgiven all of its part */
+					u8	stream:1;	/* of age, and does not stand */
 					bool	priority;
 					u8	age:4;		/* measurements */
 					u8	standing:4;	/* more of the last ones than not */

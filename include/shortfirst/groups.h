@@ -32,17 +32,19 @@
  *   late, and owed as much as fair queueing would give them, until nobody else waits.
  *   Of what newcomers and short flows send those short ones have that part, too, that have
  *   waited for SF_OVERDUE. A short flow that is the first and has no more than SF_SMALL
- *   waiting, such as a call, goes ahead of newcomers and long flows, whatever they are owed, for
- *   an eighth of what these send (SF_AHEAD); they share the rest. A long flow's own queue is
- *   held short by CoDel (codel.h). Short flows are left alone: a drop would cost them a timeout.
+ *   waiting, such as a call, goes ahead of all these, whatever they are owed, for an eighth of what
+ *   they send (SF_AHEAD); they share the rest. A long flow's own queue is held short by CoDel
+ *   (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
- * What a flow has attained leaks, but never what waits: an equal part of the link's rate for
- * each flow that is active and of SF_AGE, or `forgive` if that is more. Three have less,
- * `forgive_share` of a part: a younger flow, one that stands, which mostly has packets waiting,
- * and, the nearer to that the more there are, one of more than SF_FEW. So who takes no more than he
- * is forgiven, such as a call, a VPN or a video, stays a short flow however long he does, and
- * what has been a bulk transfer is one again soon after. Those of SF_AGE that are seen in each
- * measurement are together forgiven no more than the link sends; what others are has no bound.
+ * What a flow has attained leaks. A stream is a flow of SF_AGE that does not stand, which is to
+ * mostly have packets waiting. It is forgiven two equal parts of the link's rate, as far as there
+ * are so many for all streams, also while it waits, but never what waits. All others are forgiven
+ * `forgive_share` of a part, and nothing while they wait: else who is kept waiting for long would
+ * come to be as short as a newcomer. Of more than SF_FEW flows streams have less, too, down to
+ * this. `forgive` is what everybody has at least. So who takes no more than he is forgiven, such
+ * as a call, a VPN or a video, stays a short flow however long he does, and what has been a bulk
+ * transfer is one again soon after. Streams that are seen in each measurement are together forgiven
+ * no more than the link sends; what others are has no bound.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -118,7 +120,7 @@
 #define SF_STANDS		4
 
 /* For so long short flows may keep long ones waiting before these are late. */
-#define SF_DEBT			(2 * HZ)
+#define SF_DEBT			(3 * HZ)
 
 /*
  * Newcomers and short flows leave long_share to those short flows, too, that have waited for so
@@ -165,12 +167,13 @@ struct sf_groups {
 	struct codel_stats codel_stats;
 	u64		fair;		/* what a long flow has attained, */
 	u64		fair_from;	/* or sent by the link in half of buffer, if that is less */
-	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each flow */
-	u64		leak_part;	/* of one that is young, or stands */
+	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each stream */
+	u64		leak_part;	/* of other flows */
 	u64		leak_min;
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
+	u32		streams;	/* those of them that are streams */
 	u8		epoch;		/* measurements of the link; wraps */
 	u32		newcomers_max;
 	u32		quantum;
@@ -733,6 +736,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->leak_part = g->leak;
 	g->fair_from = g->fair;
 	g->active = 0;
+	g->streams = 0;
 	g->epoch++;
 	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
@@ -746,8 +750,10 @@ static inline void sf_groups_set_leak(struct sf_groups *g, u32 elapsed)
 	u64 bytes = g->s.link.measured, parts = (u64)elapsed * max(g->active, 1U);
 	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
 	u32 share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
+	/* Each stream may have two parts, all of them together the link. */
+	u32 streams = max3(g->streams, DIV_ROUND_UP(g->active, 2), 1U);
 
-	g->leak = max(g->leak_min, div64_u64(bytes * share, parts));
+	g->leak = max(g->leak_min, div64_u64(bytes * share, (u64)elapsed * streams));
 	g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
 }
 
@@ -764,6 +770,7 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	if (g->share)
 		sf_groups_set_leak(g, elapsed);
 	g->active = 0;
+	g->streams = 0;
 	g->epoch++;
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
@@ -954,16 +961,17 @@ static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct s
 }
 
 /*
- * The first of the short flows if it has so little waiting that it goes ahead of newcomers and long
- * flows, whatever these are owed, or NULL. Without `known_share` nobody does.
+ * The first of the short flows if it has so little waiting that it goes ahead of newcomers, long
+ * flows and who has waited for too long, whatever these are owed, or NULL. Without `known_share`
+ * nobody does.
  */
 static __always_inline struct sf_queue *sf_groups_ahead(const struct sf_groups *g,
 							const struct sf_lists *l)
 {
 	struct sf_queue *queue;
 
-	if (!(l->busy & BIT(SF_SHORT_FLOWS)) || l->busy == BIT(SF_SHORT_FLOWS) || l->ahead <= 0 ||
-	    !g->known_share)
+	if (!(l->busy & BIT(SF_SHORT_FLOWS)) || l->ahead <= 0 || !g->known_share ||
+	    (l->busy == BIT(SF_SHORT_FLOWS) && l->overdue < SF_OWED))
 		return NULL;
 	queue = sf_groups_queue_of(rb_first_cached(&l->ranked));
 	return queue->backlog <= SF_SMALL ? queue : NULL;
@@ -1001,9 +1009,9 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 			return skb;
 		}
 		owed = NULL;
-		if (unlikely(l->overdue >= SF_OWED && !due))
+		if (unlikely(l->overdue >= SF_OWED && !due && !ahead))
 			owed = sf_groups_overdue(g, l);
-		queue = owed ?: ahead ?: sf_groups_next_short(g, l);
+		queue = ahead ?: owed ?: sf_groups_next_short(g, l);
 		if (!top || likely(!queue->host) || moved == SF_MOVED ||
 		    !sf_host_over(&g->hosts, queue->host))
 			break;
@@ -1013,11 +1021,15 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 	skb = sf_groups_take_short(sch, l, queue, order);
 	if (!l->queues[SF_LONG_FLOWS])
 		l->credit -= (s64)share * qdisc_pkt_len(skb);
-	else if (queue != ahead)
-		l->credit += (s64)share * qdisc_pkt_len(skb);
-	/* What goes ahead is not owed a share of, else the credit might grow without bound. */
-	if (queue == ahead)
+	/* What goes ahead is not owed a share of, else what is owed might grow without bound. */
+	if (queue == ahead) {
 		l->ahead -= SF_AHEAD_PART * min_t(u32, qdisc_pkt_len(skb), SF_SMALL);
+		return skb;
+	}
+	if (l->queues[SF_LONG_FLOWS])
+		l->credit += (s64)share * qdisc_pkt_len(skb);
+	if (owed)
+		sf_lists_let_ahead(l, qdisc_pkt_len(skb));
 	l->overdue += (s64)qdisc_pkt_len(skb) * (s32)(owed ? g->long_share - 100 : g->long_share);
 	return skb;
 }
@@ -1077,7 +1089,8 @@ static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *
 		f->standing = min(f->standing + 1, 2 * SF_STANDS);
 	else if (f->standing)
 		f->standing--;
-	f->whole = f->age == SF_AGE && f->standing < SF_STANDS;
+	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;
+	g->streams += f->stream;
 }
 
 /* Forgive a flow what it is to be forgiven, but not what waits. */
@@ -1089,9 +1102,13 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 
 	if (f->epoch != g->epoch)
 		sf_groups_seen(g, f);
-	if (!elapsed || (f->queue && g->not_waiting))
+	if (!elapsed)
 		return;
-	leak = f->whole ? g->leak : g->leak_part;
+	if (f->queue && (g->not_waiting || !f->stream)) {
+		f->seen = now;
+		return;
+	}
+	leak = f->stream ? g->leak : g->leak_part;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
 	else if (f->queue)

@@ -77,7 +77,7 @@ static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 group)
 		l->busy &= ~BIT(group);
 }
 
-/* Newcomers or long flows send @len bytes. */
+/* Others than a small flow send @len bytes: newcomers, long flows, or who has waited. */
 static __always_inline void sf_lists_let_ahead(struct sf_lists *l, u32 len)
 {
 	if (l->ahead < SF_AHEAD)

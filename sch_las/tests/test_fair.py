@@ -296,6 +296,53 @@ def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands
     assert d0.order() == ([1, 2] if stands else [2, 1])
 
 
+def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
+    """One among flows that stand, which are forgiven less"""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
+    standing = [flow(100 + 2 * number) for number in range(3)]
+    for each in standing:
+        attain(d0, each, 60)
+    for each in 100 * standing:
+        d0.send(each.frame(1000, 0))
+    for _ in range(16):
+        d0.send(A.frame(60, 0))
+        for each in standing:
+            d0.send(each.frame(60, 0))
+        d0.release(17)
+        time.sleep(0.2)
+        d0.release(1)  # so some 18000 bytes in this time
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes, of which a part is a quarter
+    attain(d0, C, 47000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))  # has attained some 60000 less two parts
+    assert d0.order() == [2, 1]
+    attain(d0, B, 38000)
+    d0.send(B.frame(100, 1))
+    d0.send(A.frame(100, 2))  # and no more
+    assert d0.order() == [1, 2]
+
+
+@pytest.mark.parametrize(("waits", "order"), [(True, [1, 2]), (False, [2, 1])])
+def test_who_waits_is_not_forgiven(
+    gate: Callable[..., Gate], waits: bool, order: list[int]
+) -> None:
+    """Unless it is a stream: else who is kept waiting would come to be as short as a newcomer."""
+    d0 = gate(f"rank visible forgive 8mbit {HUGE_IDLE}")
+    attain(d0, A, 50000)
+    attain(d0, B, 60000)
+    if waits:
+        d0.send(A.frame(60, 3))
+    time.sleep(0.04)  # worth 40000 bytes
+    if not waits:
+        d0.send(A.frame(60, 3))
+    d0.send(B.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert [ident for ident in d0.order() if ident < 3] == order
+
+
 def test_forgives_no_more_than_was_attained(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"forgive 8mbit {HUGE_IDLE}")
     attain(d0, A, 60)

@@ -286,11 +286,11 @@ def test_what_long_flows_have_had_counts(gate: Callable[..., Gate], words: str) 
 
 
 @pytest.mark.clock
-def test_debt_is_of_two_seconds(gate: Callable[..., Gate], words: str) -> None:
+def test_debt_is_of_three_seconds(gate: Callable[..., Gate], words: str) -> None:
     """What long flows have had beyond their share before that does not count."""
     d0 = gate(f"{words} fair {FAIR}b long_share 50% {HUGE_IDLE}")
-    debt(d0, 10, 150)
-    assert abs(shorts(d0) - 100) <= 2
+    debt(d0, 10, 250)
+    assert abs(shorts(d0) - 150) <= 2
 
 
 @pytest.mark.clock
@@ -300,7 +300,7 @@ def test_debt_on_a_link_that_has_become_slower(gate: Callable[..., Gate], words:
     for _ in range(2):  # the first measurement has the packets before in it
         time.sleep(0.2)
         d0.release(1)
-    assert shorts(d0) < 12
+    assert shorts(d0) < 18
 
 
 @pytest.mark.clock
@@ -326,7 +326,7 @@ def test_a_busy_period_begins_with_patience(gate: Callable[..., Gate], words: st
     d0.release()
     d0.send(A.frame(1000, 1000))
     d0.send(A.frame(1000, 1000))
-    assert abs(shorts(d0) - 100) <= 2
+    assert abs(shorts(d0) - 150) <= 2
 
 
 @pytest.mark.clock
@@ -352,7 +352,8 @@ def test_overdue_beside_long_ones(gate: Callable[..., Gate], words: str) -> None
 def test_overdue(
     gate: Callable[..., Gate], words: str, share: int, seconds: float, place: int
 ) -> None:
-    """Of what others send a short flow has its part, once it has waited for long."""
+    """Of what others send a short flow has its part, once it has waited for long. Those that are
+    small go ahead of it."""
     d0 = gate(f"{words} long_share {share}% {HUGE_IDLE}")
     attain(d0, A, 20000)
     d0.send(A.frame(1000, 1000))
@@ -360,7 +361,7 @@ def test_overdue(
     for number in range(30):
         d0.send(flow(100 + number).frame(1000, number))
         d0.send(flow(100 + number).frame(500, number))
-    assert d0.order().index(1000) == place
+    assert place <= d0.order().index(1000) <= place + 2
 
 
 @pytest.mark.clock
@@ -394,7 +395,28 @@ def test_overdue_that_is_the_last(gate: Callable[..., Gate], words: str) -> None
     for number in range(30):
         d0.send(flow(100 + number).frame(1000, number))
         d0.send(flow(100 + number).frame(500, number))
-    assert 3 <= d0.order().index(1000) <= 6
+    assert 3 <= d0.order().index(1000) <= 8
+
+
+@pytest.mark.clock
+def test_small_goes_ahead_of_overdue(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} buffer 0 known_share 50% long_share 50% {HUGE_IDLE}")
+    attain(d0, A, 20000)
+    attain(d0, B, 60)
+    others = [flow(100 + 2 * number) for number in range(60)]
+    for each in others:
+        attain(d0, each, 4000)
+    for _ in range(40):
+        d0.send(A.frame(1000, 1000))
+    time.sleep(1.6)
+    for each in others:
+        d0.send(each.frame(1000, 1))
+    assert 1000 in d0.order(8)  # what is owed to A lets B go ahead
+    out = []
+    for _ in range(20):
+        d0.send(B.frame(100, 2000))
+        out += d0.order(2)
+    assert out[::2] == 20 * [2000] and out.count(1000) > 5
 
 
 @pytest.mark.clock
@@ -568,12 +590,13 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
 
 @pytest.mark.parametrize(
     ("buffer", "attained", "longs"),
-    [("5s", 18000, 0), ("5s", 20000, 1), ("1s", 16000, 0), ("1s", 17000, 1), ("0", 20000, 0)],
+    [("60s", 30000, 0), ("5s", 20000, 1), ("1s", 16000, 0), ("1s", 17000, 1), ("0", 20000, 0)],
 )
 def test_less_makes_a_flow_long_on_a_slow_link(
     gate: Callable[..., Gate], words: str, buffer: str, attained: int, longs: int
 ) -> None:
-    """What the link sends in half of buffer, but no less than 16384 bytes."""
+    """What the link sends in half of buffer, but no less than 16384 bytes: with the first buffer it
+    would have to be as slow as 1000 bytes per second for a long flow."""
     d0 = gate(f"{words} fair 256kb buffer {buffer} forgive_share 0% {HUGE_IDLE}")
     for _ in range(2):
         d0.send(A.frame(1500, 0))
