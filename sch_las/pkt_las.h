@@ -70,8 +70,8 @@ enum {
 #define TC_LAS_BUFFER_MAX	60000
 	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
 				 * rate, which flows are forgiven while they have
-				 * nothing waiting; streams, unless there are
-				 * many, two parts; TCA_LAS_FORGIVE if that is
+				 * nothing waiting; streams one part or two,
+				 * unless there are many; TCA_LAS_FORGIVE if that is
 				 * more
 				 */
 #define TC_LAS_FORGIVE_SHARE_MAX	100

@@ -71,8 +71,8 @@ enum {
 #define TC_SQF_FORGIVE_MAX	2147483647
 	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
 				 * rate, which flows are forgiven while they have
-				 * nothing waiting; streams, unless there are
-				 * many, two parts; TCA_SQF_FORGIVE if that is
+				 * nothing waiting; streams one part or two,
+				 * unless there are many; TCA_SQF_FORGIVE if that is
 				 * more
 				 */
 #define TC_SQF_FORGIVE_SHARE_MAX	100

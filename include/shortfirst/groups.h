@@ -36,15 +36,16 @@
  *   they send (SF_AHEAD); they share the rest. A long flow's own queue is held short by CoDel
  *   (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
- * What a flow has attained leaks. A stream is a flow of SF_AGE that does not stand, which is to
- * mostly have packets waiting. It is forgiven two equal parts of the link's rate, as far as there
- * are so many for all streams, also while it waits, but never what waits. All others are forgiven
- * `forgive_share` of a part, and nothing while they wait: else who is kept waiting for long would
- * come to be as short as a newcomer. Of more than SF_FEW flows streams have less, too, down to
- * this. `forgive` is what everybody has at least. So who takes no more than he is forgiven, such
+ * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
+ * stand, which is to mostly have packets waiting. It is forgiven an equal part of the link's rate,
+ * two of them as long as all streams together send no more than half of what the link does, also
+ * for the time that it waits, up to its last arrival. All others are forgiven `forgive_share` of a
+ * part, and nothing for the time in which they wait: else who is kept waiting for long would come
+ * to be as short as a newcomer. Of more than SF_FEW flows a part becomes less, down to this share
+ * of it. `forgive` is what everybody has at least. So who takes no more than he is forgiven, such
  * as a call, a VPN or a video, stays a short flow however long he does, and what has been a bulk
- * transfer is one again soon after. Streams that are seen in each measurement are together forgiven
- * no more than the link sends; what others are has no bound.
+ * transfer is one again soon after. Streams that are seen in each measurement keep no more of the
+ * link than half, or an equal part each; what others are forgiven has no bound.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -170,10 +171,10 @@ struct sf_groups {
 	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each stream */
 	u64		leak_part;	/* of other flows */
 	u64		leak_min;
+	u64		streamed;	/* bytes of streams that came in this epoch */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
-	u32		streams;	/* those of them that are streams */
 	u8		epoch;		/* measurements of the link; wraps */
 	u32		newcomers_max;
 	u32		quantum;
@@ -736,7 +737,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->leak_part = g->leak;
 	g->fair_from = g->fair;
 	g->active = 0;
-	g->streams = 0;
+	g->streamed = 0;
 	g->epoch++;
 	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
@@ -750,10 +751,10 @@ static inline void sf_groups_set_leak(struct sf_groups *g, u32 elapsed)
 	u64 bytes = g->s.link.measured, parts = (u64)elapsed * max(g->active, 1U);
 	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
 	u32 share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
-	/* Each stream may have two parts, all of them together the link. */
-	u32 streams = max3(g->streams, DIV_ROUND_UP(g->active, 2), 1U);
 
-	g->leak = max(g->leak_min, div64_u64(bytes * share, (u64)elapsed * streams));
+	if (g->streamed * 2 <= bytes && g->active > 1)
+		share *= 2;
+	g->leak = max(g->leak_min, div64_u64(bytes * share, parts));
 	g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
 }
 
@@ -770,7 +771,7 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	if (g->share)
 		sf_groups_set_leak(g, elapsed);
 	g->active = 0;
-	g->streams = 0;
+	g->streamed = 0;
 	g->epoch++;
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
@@ -1090,7 +1091,6 @@ static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *
 	else if (f->standing)
 		f->standing--;
 	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;
-	g->streams += f->stream;
 }
 
 /* Forgive a flow what it is to be forgiven, but not what waits. */
@@ -1102,13 +1102,9 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 
 	if (f->epoch != g->epoch)
 		sf_groups_seen(g, f);
-	if (!elapsed)
+	if (!elapsed || (f->queue && g->not_waiting))
 		return;
-	if (f->queue && (g->not_waiting || !f->stream)) {
-		f->seen = now;
-		return;
-	}
-	leak = f->stream ? g->leak : g->leak_part;
+	leak = f->stream ? g->leak : f->queue ? g->leak_min : g->leak_part;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
 	else if (f->queue)
@@ -1183,6 +1179,8 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 			t->queues[i].host = to->host;
 		}
 		to->flow->attained += qdisc_pkt_len(skb);
+		if (to->flow->stream)
+			g->streamed += qdisc_pkt_len(skb);
 	} else {
 		cb->rank = sf_table_set(t, to->hash);
 		sf_elsewhere_add(t, cb->rank);

@@ -330,12 +330,19 @@ def test_who_waits_is_not_forgiven(
     gate: Callable[..., Gate], waits: bool, order: list[int]
 ) -> None:
     """Unless it is a stream: else who is kept waiting would come to be as short as a newcomer."""
-    d0 = gate(f"rank visible forgive 8mbit {HUGE_IDLE}")
+    d0 = gate(f"rank visible buffer 0 forgive_share 100% {HUGE_IDLE}")
+    for _ in range(2):
+        d0.send(C.frame(9000, 0))
+        d0.send(C.frame(9000, 0))
+        time.sleep(0.018)
+        d0.release(1)
+        time.sleep(0.2)
+        d0.release()  # some 90000 bytes per second
     attain(d0, A, 50000)
     attain(d0, B, 60000)
     if waits:
         d0.send(A.frame(60, 3))
-    time.sleep(0.04)  # worth 40000 bytes
+    time.sleep(0.4)  # worth 36000 bytes
     if not waits:
         d0.send(A.frame(60, 3))
     d0.send(B.frame(100, 1))
