@@ -41,7 +41,7 @@ dropped_and_counted() {
 
 	shown=$(tc -n rtr -s qdisc show dev r1 parent 1:1)
 	dropped=$(after dropped "$shown")
-	for cause in limit memory buffer; do
+	for cause in limit memory buffer new codel; do
 		causes=$((causes + $(after "drop_$cause" "$shown" || echo 0)))
 	done
 	echo "dropped $dropped, by their causes $causes"
