@@ -19,9 +19,9 @@ def items() -> Iterator[Item]:
     known = ratio(theory("load-0.9", "las", "excess"), theory("load-0.9", "srpt", "excess"))
     cakes = [excess(name, "d1-load", "load-0.9") for name in ("cake-rate", "cake")]
     rows = (
-        Row("las / srpt", ratio(excess("las"), excess("srpt")), 2.2, "<=", model=known),
+        Row("las / srpt", ratio(excess("las"), excess("srpt")), 1.35, "<=", model=known),
         Row("sqf / srpt", ratio(excess("sqf"), excess("srpt")), 1.5, "<="),
-        Row("las / cake", ratio(excess("las"), excess("cake")), 0.17, "<="),
+        Row("las / cake", ratio(excess("las"), excess("cake")), 0.1, "<="),
         Row("cake that is told the rate / cake, 50 s", ratio(*cakes)),
     )
     lines = []
