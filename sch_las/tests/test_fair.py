@@ -296,6 +296,7 @@ def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands
     assert d0.order() == ([1, 2] if stands else [2, 1])
 
 
+@pytest.mark.clock
 def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
     """One among flows that stand, which are forgiven less"""
     d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
@@ -325,6 +326,7 @@ def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
     assert d0.order() == [1, 2]
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize(("waits", "order"), [(True, [1, 2]), (False, [2, 1])])
 def test_who_waits_is_not_forgiven(
     gate: Callable[..., Gate], waits: bool, order: list[int]
