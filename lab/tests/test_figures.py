@@ -627,6 +627,16 @@ def without_guests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "modelled", models_made_up)
 
 
+def only_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: Callable[[str], str]) -> None:
+    """No paper's, no guests: each run has written `text` of its name."""
+    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
+    without_guests(monkeypatch)
+    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
+    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(page, "ITEMS", {})
+    monkeypatch.delenv("SEED", raising=False)
+
+
 def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is run, bounded, short in QUICK=1, on the page and in the advice."""
     (tmp_path / "new.toml").write_text(NEW)
@@ -636,12 +646,7 @@ def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         slow = 2 if "-las-" in name else 0.5 if "-floor-" in name else 1
         return made_up.flows([(5, 30.0 * slow), (50, 90.0)]) + made_up.stats()
 
-    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
-    without_guests(monkeypatch)
-    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
-    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(page, "ITEMS", {})
-    monkeypatch.delenv("SEED", raising=False)
+    only_here(monkeypatch, tmp_path, text)
     monkeypatch.setattr(sys, "argv", ["figures"])
     # One of ours takes longer than the FIFO, which its bound has it not
     assert figures.main() == 1
@@ -703,12 +708,7 @@ def test_a_bound_of_the_quick_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def text(name: str) -> str:
         return made_up.flows([(5, 60.0 if "-las-" in name else 30.0)]) + made_up.stats()
 
-    monkeypatch.setattr(figures, "run_all", ending(tmp_path, text))
-    without_guests(monkeypatch)
-    monkeypatch.setattr(figures, "LAB", tmp_path / "lab")
-    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(page, "ITEMS", {})
-    monkeypatch.delenv("SEED", raising=False)
+    only_here(monkeypatch, tmp_path, text)
     monkeypatch.setattr(sys, "argv", ["figures", "--quick"])
     assert figures.main() == 1
     (tmp_path / "results").mkdir()
