@@ -61,9 +61,9 @@ struct sf_flow {
 					s32	deficit;
 					u8	known:1;
 					u8	stream:1;	/* of age, and does not stand */
-					bool	priority;
 					u8	age:4;		/* measurements */
-					u8	standing:4;	/* more of the last ones than not */
+					u8	standing;	/* more of the last ones than not */
+					bool	priority;
 					u8	epoch;		/* the last of them */
 				};
 			};

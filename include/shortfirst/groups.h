@@ -37,15 +37,16 @@
  *   (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
  * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
- * stand, which is to mostly have packets waiting. It is forgiven an equal part of the link's rate,
- * two of them as long as all streams together send no more than half of what the link does, also
- * for the time that it waits, up to its last arrival. All others are forgiven `forgive_share` of a
- * part, and nothing for the time in which they wait: else who is kept waiting for long would come
- * to be as short as a newcomer. Of more than SF_FEW flows a part becomes less, down to this share
- * of it. `forgive` is what everybody has at least. So who takes no more than he is forgiven, such
- * as a call, a VPN or a video, stays a short flow however long he does, and what has been a bulk
- * transfer is one again soon after. Streams that are seen in each measurement keep no more of the
- * link than half, or an equal part each; what others are forgiven has no bound.
+ * stand, which is to mostly have packets waiting, or to have been held short by CoDel of late. It
+ * is forgiven an equal part of the link's rate, two of them as long as all streams together send no
+ * more than half of what the link does, also for the time that it waits, up to its last arrival.
+ * All others are forgiven `forgive_share` of a part, and nothing for the time in which they wait:
+ * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
+ * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
+ * who takes no more than he is forgiven, such as a call, a VPN or a video, stays a short flow
+ * however long he does, and what has been a bulk transfer is one again soon after. Streams that are
+ * seen in each measurement keep no more of the link than half, or an equal part each; what others
+ * are forgiven has no bound.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -116,9 +117,11 @@
 
 /*
  * A flow stands that had packets waiting at so many more of the last measurements than it had
- * none, of which twice as many count.
+ * none, of which twice as many count. So does one of whose queue CoDel has said so, until it had
+ * none at as many as three seconds have: a download that CoDel holds short mostly has no queue.
  */
 #define SF_STANDS		4
+#define SF_STOOD		(SF_STANDS - 1 + 3 * HZ / SF_MEASURE)
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(3 * HZ)
@@ -861,6 +864,8 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 				    sf_groups_codel_drop, sf_groups_codel_take);
 	else
 		skb = sf_groups_take(sch, queue);
+	if (g->aqm && queue->codel.dropping)
+		f->standing = SF_STOOD;
 	f->known = true;
 	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
 	if (!queue->qlen)
@@ -1087,7 +1092,7 @@ static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *
 	f->age = min(f->age + 1, SF_AGE);
 	g->active += f->age == SF_AGE;
 	if (f->queue)
-		f->standing = min(f->standing + 1, 2 * SF_STANDS);
+		f->standing += f->standing < 2 * SF_STANDS;
 	else if (f->standing)
 		f->standing--;
 	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;

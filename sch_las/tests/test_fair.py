@@ -327,6 +327,41 @@ def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
 
 
 @pytest.mark.clock
+@pytest.mark.parametrize(("looks", "order"), [(20, [1, 2]), (28, [2, 1])])
+def test_who_was_held_short_is_no_stream(
+    gate: Callable[..., Gate], looks: int, order: list[int]
+) -> None:
+    """For three seconds, though it has no packets waiting: CoDel sees to that."""
+    options = f"known_share 0 buffer 0 fair 60000b target 1ms interval 10ms {HUGE_IDLE}"
+    d0 = gate(f"{options} forgive_share 50%")
+    attain(d0, A, 60)
+    for number in range(16 + looks):
+        d0.send(A.frame(60, 0))
+        d0.send(flow(100 + 4 * number).frame(9000, 0))
+        d0.send(flow(102 + 4 * number).frame(9000, 0))
+        d0.release(2)
+        time.sleep(0.2)
+        d0.release(1)  # so 18000 bytes in this time
+        if number == 15:  # a stream until now
+            for _ in range(70):
+                d0.send(A.frame(1000, 0))
+            for _ in range(40):
+                time.sleep(0.005)
+                d0.release(1)
+            d0.release()
+            assert d0.show()["drop_codel"]
+        time.sleep(0.1)  # in which what made it long is forgiven
+    for _ in range(30):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes, or half of that
+    attain(d0, C, 18000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))  # has attained 45000 less that
+    assert d0.order() == order
+
+
+@pytest.mark.clock
 @pytest.mark.parametrize(("waits", "order"), [(True, [1, 2]), (False, [2, 1])])
 def test_who_waits_is_not_forgiven(
     gate: Callable[..., Gate], waits: bool, order: list[int]
