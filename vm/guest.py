@@ -42,7 +42,8 @@ class Guest:
     job      a script: a file of the checkout, any other file here, or else a path in the guest;
              "" for an interactive shell on the console
     modules  kernel modules to load first; None: the default list, but none of a functional guest
-    needs    the scripts and programs of lab/guest that it gets, unless functional; None: all
+    needs    the scripts and programs of lab/guest that it gets, unless functional; None: all. With
+             a / before it, a program of the root, which is there only if it is named
     files    more files for the guest: absolute path there -> content or a file here
     timeout  seconds for all of the run; silence: seconds without any output
     fresh    run it even if what it gives is known, as it may be of a virtual one

@@ -29,8 +29,8 @@ DEFAULT_MODULES = (
 _GUEST_PACKAGES = (
     "base-files base-passwd bash bsdutils busybox-static coreutils dash diffutils ethtool findutils"
     " grep gzip hostname iproute2 kmod libc-bin libnl-3-dev libnl-route-3-dev mawk mount"
-    " ncurses-base ncurses-bin procps python3 python3-pyroute2 python3-pytest python3-scapy sed tar"
-    " tcpdump util-linux"
+    " ncurses-base ncurses-bin nftables procps python3 python3-pyroute2 python3-pytest"
+    " python3-scapy sed tar tcpdump util-linux"
 ).split()
 _NOT_NEEDED = {"debconf", "dpkg", "init-system-helpers", "libc6-dev", "perl-base"}
 _PROGRAMS = (
@@ -260,11 +260,12 @@ def _add_applets(tree: Tree, root: Path) -> None:
         tree[f"usr/bin/{applet}"] = link("busybox")
 
 
-def _virtual(built: Built, loaded: list[str]) -> Tree:
+def _virtual(built: Built, loaded: list[str], needs: list[str] | None) -> Tree:
     """Only what an experiment uses: a small archive boots faster and there is less to differ."""
     root, upper = built.root, built.upper
     tree: Tree = {path: link(f"usr/{path}") for path in ("bin", "sbin", "lib", "lib64")}
-    for name in _PROGRAMS:
+    more = [name.lstrip("/") for name in needs or [] if name.startswith("/")]
+    for name in [*_PROGRAMS, *more]:
         tree[name] = file(_inside(root, root / name), 0o755)
     tree["usr/bin/sh"] = link("dash")
     _add_applets(tree, root)
@@ -322,7 +323,7 @@ def _lab(built: Built, needs: list[str] | None) -> Tree:
     tree = dict(_tests(built, lambda name: bool(wanted.fullmatch(name))))
     if needs is None:
         return tree
-    names = [f"{INSIDE}/{_GUEST}/{name}" for name in needs]
+    names = [f"{INSIDE}/{_GUEST}/{name}" for name in needs if not name.startswith("/")]
     if missing := [name for name in names if name not in tree]:
         raise VMError(f"there is no {', '.join(missing)} for the guest")
     return {name: tree[name] for name in names}
@@ -342,7 +343,7 @@ def make(
     small = mode != FUNCTIONAL
     loaded = load_list(built, modules) if small or modules else []
     if small:
-        tree = _virtual(built, loaded)
+        tree = _virtual(built, loaded, needs)
         tree.update(_lab(built, needs))
     else:
         base = _base(built.root)

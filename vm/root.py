@@ -20,7 +20,7 @@ _EXTRA = {"sid": ['--aptopt=Acquire::Check-Valid-Until "false"']}
 _PACKAGES = (
     "linux-image-cloud-amd64 linux-headers-cloud-amd64 iproute2 busybox-static dash build-essential"
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
-    " libnl-3-dev libnl-route-3-dev pkg-config sparse"
+    " libnl-3-dev libnl-route-3-dev nftables pkg-config sparse"
 ).split()
 # What our own kernels are built with (kernels.py), in the root of 7.2. All of the source is kept
 # there too, so that all kernels of 7.2 are of the same version even when the archive has moved on.

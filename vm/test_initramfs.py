@@ -38,7 +38,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Built:
 
 
 def tree(built: Built, modules: list[str] | None, needs: list[str] | None) -> set[str]:
-    made = initramfs._virtual(built, initramfs.load_list(built, modules))
+    made = initramfs._virtual(built, initramfs.load_list(built, modules), needs)
     return {name.rsplit("/", 1)[-1] for name in made | initramfs._lab(built, needs)}
 
 
@@ -47,6 +47,13 @@ def test_only_what_the_run_needs(built: Built) -> None:
     assert {"sch_las.ko", "q_las.so", "scenario.sh", "net.sh", "flowgen"} <= have
     assert not {"sch_sqf.ko", "q_sqf.so", "bulk", "sch_srpt.ko"} & have
     assert {"sch_sqf.ko", "q_sqf.so", "bulk", "sch_srpt.ko"} <= tree(built, None, None)
+
+
+def test_program_of_the_root(built: Built) -> None:
+    """It is there if it is asked for."""
+    put(built.root / "usr/sbin/nft")
+    assert "nft" in tree(built, [], ["net.sh", "/usr/sbin/nft"])
+    assert "nft" not in tree(built, [], ["net.sh"])
 
 
 def test_what_is_not_there(built: Built) -> None:

@@ -2,7 +2,7 @@
 /*
  * cbr: UDP flows of constant rate between two network namespaces.
  *
- *	cbr [--snd NS] [--rcv NS] [--addr ADDR] [--port N] [--out FILE] FLOW...
+ *	cbr [--snd NS] [--rcv NS] [--addr ADDR] [--from ADDR] [--port N] [--out FILE] FLOW...
  *
  * FLOW is NAME:FROM:PHASE,PHASE,... and PHASE is SECONDS*BYTES/US: for so many
  * seconds a datagram of so many bytes every so many microseconds; SECONDS*0 is
@@ -10,20 +10,22 @@
  * FROM on is measured. With :ecn after the last phase it may be marked instead of
  * being dropped: ECT(0).
  *
+ * They are sent to --addr. With --from, the sender's address, the receiver sends a datagram of
+ * each flow's to there first, so that a NAT between them lets the flow in.
+ *
  * One process sends and receives, so that one clock measures the delay: from
  * sendto() to the packet's arrival at the receiver's device. For each flow it
  * writes the delay of every measured packet, or that it was lost, and the least
  * delay that any packet of the last phase's size had.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include "address.h"
 #include "util.h"
 
 #define MAX_FLOWS	8
@@ -130,15 +132,19 @@ static void next_phase(struct flow *f)
 	}
 }
 
-static int udp_socket(int which)
+/* At any address, with that port */
+static int udp_socket(int family, int port, int which)
 {
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int sock = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct address at = address_of(family == AF_INET ? "0.0.0.0" : "::", port);
 	int size = BUFFER;
 
 	/* Nothing may be lost but on the way */
 	if (sock < 0 || (setsockopt(sock, SOL_SOCKET, which, &size, sizeof(size)) &&
 			 errno != EPERM))
 		err(1, "socket");
+	if (bind(sock, &at.any, at.len))
+		err(1, "port %d", port);
 	return sock;
 }
 
@@ -211,32 +217,37 @@ static void receive_all(void)
 		err(1, "receiving");
 }
 
+/* Let the sender hear from the receiver, once for each flow. */
+static void send_first(const char *sender, int port)
+{
+	for (unsigned int i = 0; i < nflows; i++) {
+		struct address to = address_of(sender, port + 1 + i);
+
+		if (sendto(receiver, "", 1, 0, &to.any, to.len) != 1)
+			err(1, "%s port %d", sender, port + 1 + i);
+	}
+}
+
 static void open_sockets(const char *snd, const char *rcv, const char *addr, int port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct address to = address_of(addr, port);
+	bool v6 = to.any.sa_family == AF_INET6;
 	int one = 1;
 
-	if (inet_pton(AF_INET, addr, &to.sin_addr) != 1)
-		errx(1, "%s: no IPv4 address", addr);
 	enter_netns(snd);
 	for (unsigned int i = 0; i < nflows; i++) {
-		struct sockaddr_in from = {
-			.sin_family = AF_INET,
-			.sin_port = htons(port + 1 + i),
-		};
+		struct flow *f = &flows[i];
 
-		flows[i].sock = udp_socket(SO_SNDBUFFORCE);
-		if ((flows[i].ecn && setsockopt(flows[i].sock, IPPROTO_IP, IP_TOS,
-						&flows[i].ecn, sizeof(flows[i].ecn))) ||
-		    bind(flows[i].sock, (struct sockaddr *)&from, sizeof(from)) ||
-		    connect(flows[i].sock, (struct sockaddr *)&to, sizeof(to)))
+		f->sock = udp_socket(to.any.sa_family, port + 1 + i, SO_SNDBUFFORCE);
+		if ((f->ecn && setsockopt(f->sock, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+					  v6 ? IPV6_TCLASS : IP_TOS, &f->ecn, sizeof(f->ecn))) ||
+		    connect(f->sock, &to.any, to.len))
 			err(1, "%s port %d", addr, port);
 	}
 	enter_netns(rcv);
-	receiver = udp_socket(SO_RCVBUFFORCE);
-	if (setsockopt(receiver, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
-	    bind(receiver, (struct sockaddr *)&to, sizeof(to)))
-		err(1, "%s port %d", addr, port);
+	receiver = udp_socket(to.any.sa_family, port, SO_RCVBUFFORCE);
+	if (setsockopt(receiver, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)))
+		err(1, "port %d", port);
 }
 
 static bool all_received(void)
@@ -306,11 +317,12 @@ static void write_flow(const struct flow *f, FILE *out)
 
 int main(int argc, char **argv)
 {
-	enum { SND, RCV, ADDR, PORT, OUT, OPTIONS };
+	enum { SND, RCV, ADDR, FROM, PORT, OUT, OPTIONS };
 	static const struct option options[] = {
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
-		{ "addr", 1, NULL, ADDR }, { "port", 1, NULL, PORT },
-		{ "out", 1, NULL, OUT }, { NULL, 0, NULL, 0 }
+		{ "addr", 1, NULL, ADDR }, { "from", 1, NULL, FROM },
+		{ "port", 1, NULL, PORT }, { "out", 1, NULL, OUT },
+		{ NULL, 0, NULL, 0 }
 	};
 	const char *text[OPTIONS] = { [ADDR] = "127.0.0.1", [PORT] = "6000" };
 	FILE *out;
@@ -329,6 +341,8 @@ int main(int argc, char **argv)
 	out = open_out(text[OUT]);
 	prctl(PR_SET_TIMERSLACK, 1);
 	open_sockets(text[SND], text[RCV], text[ADDR], atoi(text[PORT]));
+	if (text[FROM])
+		send_first(text[FROM], atoi(text[PORT]));
 	run();
 	for (unsigned int i = 0; i < nflows; i++)
 		write_flow(&flows[i], out);

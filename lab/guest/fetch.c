@@ -11,6 +11,7 @@
  *	every=S     a burst of at_once connections each S seconds; without it another
  *	            connection follows when all of one has come
  *	host=N      the last byte of the receiver's address, the rest is that of --hosts
+ *	from=N      the last byte of the sender's address, which is --addr unless told
  *	begin=S     the first connection
  *	skip=S      what is measured begins
  *
@@ -30,12 +31,12 @@
 #include <limits.h>
 #include <linux/tcp.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include "address.h"
 #include "group.h"
 #include "util.h"
 
@@ -48,11 +49,11 @@
 
 enum source { TIMER, LISTENER, CLIENT, SERVER };
 
-enum { AT_ONCE, BYTES, MOST, EVERY, HOST, BEGIN, SKIP, KEYS };
+enum { AT_ONCE, BYTES, MOST, EVERY, HOST, FROM, BEGIN, SKIP, KEYS };
 
 static char *const keys[] = {
 	[AT_ONCE] = "at_once", [BYTES] = "bytes", [MOST] = "most", [EVERY] = "every",
-	[HOST] = "host", [BEGIN] = "begin", [SKIP] = "skip", NULL
+	[HOST] = "host", [FROM] = "from", [BEGIN] = "begin", [SKIP] = "skip", NULL
 };
 
 struct fetched {
@@ -63,7 +64,7 @@ struct fetched {
 struct group {
 	char name[NAME_ROOM];
 	double of[KEYS];
-	struct in_addr host;
+	struct address sender, receiver;	/* of which the port is chosen by connect() */
 	unsigned short random[3];	/* one of its own: qdiscs get the same sizes */
 	unsigned int bursts;
 	long long next, skip;		/* ns after the start: a burst; NEVER: no more */
@@ -114,25 +115,13 @@ static void watch(int fd, enum source source, unsigned int index, unsigned int e
 		err(1, "epoll_ctl");
 }
 
-static int tcp_socket(void)
+static int tcp_socket(const struct group *g)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(g->sender.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		err(1, "socket, %u connections", active);
 	return fd;
-}
-
-static struct sockaddr_in sender(const struct group *g)
-{
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_port = htons(PORT + (g - groups)),
-	};
-
-	if (inet_pton(AF_INET, text[ADDR], &to.sin_addr) != 1)
-		errx(1, "%s: no IPv4 address", text[ADDR]);
-	return to;
 }
 
 static long long draw_bytes(struct group *g)
@@ -158,8 +147,7 @@ static long long note(struct group *g, unsigned int burst, long long bytes)
 
 static void begin_one(struct group *g, unsigned int burst)
 {
-	struct sockaddr_in to = sender(g), from = { .sin_family = AF_INET };
-	socklen_t len = sizeof(from);
+	struct address from = g->receiver;
 	unsigned int i = 0;
 	struct conn *c;
 	int one = 1;
@@ -170,21 +158,20 @@ static void begin_one(struct group *g, unsigned int burst)
 		errx(1, "%s: more than %d connections at a time", g->name, MAX_CONNS);
 	c = &conns[i];
 	*c = (struct conn){
-		.group = g, .client = tcp_socket(), .server = -1, .bytes = draw_bytes(g),
+		.group = g, .client = tcp_socket(g), .server = -1, .bytes = draw_bytes(g),
 		.began = since_start(), .entry = -1, .used = true,
 	};
 	active++;
 	if (c->bytes != NEVER && c->began >= g->skip &&
 	    c->began < num[DURATION] * NSEC - SETTLE)
 		c->entry = note(g, burst, c->bytes);
-	from.sin_addr = g->host;
 	/* The port is chosen by connect(), which knows of all that is free for this sender */
 	if (setsockopt(c->client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) ||
-	    bind(c->client, (struct sockaddr *)&from, sizeof(from)) ||
-	    (connect(c->client, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
-	    getsockname(c->client, (struct sockaddr *)&from, &len))
+	    bind(c->client, &from.any, from.len) ||
+	    (connect(c->client, &g->sender.any, g->sender.len) && errno != EINPROGRESS) ||
+	    getsockname(c->client, &from.any, &from.len))
 		err(1, "%s: connect", g->name);
-	c->port = from.sin_port;
+	c->port = from.v4.sin_port;
 	g->conn_of[ntohs(c->port)] = i + 1;
 	/* One that never ends has more bytes than a socket can be told of. */
 	if (sink_bytes(sink, c->client, c->bytes == NEVER ? ENDLESS : c->bytes - 1))
@@ -322,17 +309,16 @@ static void server_event(struct conn *c, unsigned int events)
 
 static void accept_all(struct group *g)
 {
-	struct sockaddr_in from;
-	socklen_t len = sizeof(from);
+	struct address from = { .len = sizeof(from.v6) };
 	unsigned int i;
 	int fd;
 
-	while ((fd = accept4(g->listener, (struct sockaddr *)&from, &len,
+	while ((fd = accept4(g->listener, &from.any, &from.len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		i = g->conn_of[ntohs(from.sin_port)];
-		len = sizeof(from);
+		i = g->conn_of[ntohs(from.v4.sin_port)];
+		from.len = sizeof(from.v6);
 		if (!i || !conns[i - 1].used || conns[i - 1].group != g ||
-		    conns[i - 1].port != from.sin_port || conns[i - 1].server >= 0) {
+		    conns[i - 1].port != from.v4.sin_port || conns[i - 1].server >= 0) {
 			close(fd);	/* of one that has failed meanwhile */
 			continue;
 		}
@@ -348,11 +334,11 @@ static void open_listeners(void)
 	int one = 1;
 
 	for (unsigned int i = 0; i < ngroups; i++) {
-		struct sockaddr_in at = sender(&groups[i]);
-		int fd = tcp_socket();
+		const struct address *at = &groups[i].sender;
+		int fd = tcp_socket(&groups[i]);
 
 		if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-		    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 65535))
+		    bind(fd, &at->any, at->len) || listen(fd, 65535))
 			err(1, "listen on %s", text[ADDR]);
 		groups[i].listener = fd;
 		watch(fd, LISTENER, i, EPOLLIN);
@@ -467,11 +453,12 @@ static void parse(const char *arg)
 	g->of[AT_ONCE] = 1;
 	g->of[HOST] = 1;
 	parse_group(arg, g->name, keys, g->of);
-	if (g->of[AT_ONCE] < 1 || g->of[HOST] < 1 || g->of[HOST] > 254 ||
+	if (g->of[AT_ONCE] < 1 || g->of[HOST] < 1 || g->of[HOST] > 254 || g->of[FROM] > 254 ||
 	    g->of[SKIP] >= num[DURATION] || (!g->of[BYTES] && g->of[EVERY]) ||
 	    (g->of[MOST] && g->of[MOST] < g->of[BYTES]))
 		errx(1, "%s: what is to be fetched?", arg);
-	g->host = host_address(text[HOSTS], g->of[HOST]);
+	g->receiver = host_beside(address_of(text[HOSTS], 0), g->of[HOST]);
+	g->sender = host_beside(address_of(text[ADDR], PORT + (g - groups)), g->of[FROM]);
 	g->next = g->of[BEGIN] * NSEC;
 	g->skip = g->of[SKIP] * NSEC;
 	g->random[0] = num[SEED];

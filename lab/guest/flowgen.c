@@ -24,7 +24,8 @@
  *
  * With --ports flows take the sender's ports from --port on in turn, so that the
  * network may tell them apart. With --flows each has a receiver's port of its own, so
- * that no two have the same ports.
+ * that no two have the same ports. With --hosts the receivers of each of the sender's
+ * ports have an address of their own: its last byte is 101 and up, the rest is that of --hosts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +33,6 @@
 #include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +42,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include "address.h"
 #include "util.h"
 
 #define HEADERS		52	/* bytes of a packet that are not payload */
@@ -50,6 +51,7 @@
 #define MAX_BYTES	1e15
 #define MAX_PORTS	64
 #define FIRST_PORT	2000	/* the receiver's */
+#define FIRST_HOST	101
 #define LAST_PORT	65535
 
 /* A state of TCP, as in the kernel's net/tcp_states.h */
@@ -87,17 +89,17 @@ static const struct {
 };
 
 /* Options with a number, options with a text, and switches */
-enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, NUMBERS };
-enum { SIZE = NUMBERS, SND, RCV, ADDR, PORT, OUT, SIZES, SINK, OPTIONS };
+enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, PORT, NUMBERS };
+enum { SIZE = NUMBERS, SND, RCV, ADDR, HOSTS, OUT, SIZES, SINK, OPTIONS };
 
 static double num[NUMBERS] = {
 	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
 	[GAP] = 0.03, [WAIT] = 600,	/* seconds, as the duration */
-	[MTU] = 1500, [PORTS] = 1,
+	[MTU] = 1500, [PORTS] = 1, [PORT] = 5000,
 };
 
 static const char *text[OPTIONS] = {
-	[SIZE] = "fixed(10)", [ADDR] = "127.0.0.1", [PORT] = "5000",
+	[SIZE] = "fixed(10)", [ADDR] = "127.0.0.1",
 };
 
 static int list, alone, web;
@@ -110,7 +112,7 @@ static unsigned int nflows, next_flow, active, done;
 static unsigned int flow_of[MAX_PORTS][65536];
 static long long t0, last_start, idle_since;
 static int epfd, listeners[MAX_PORTS], sizes_fd = -1, sink_fd = -1;
-static struct addrinfo *dest;
+static struct address dest;
 static char buf[65536];
 
 static long long now(void)
@@ -323,48 +325,51 @@ static void watch(int fd, enum source source, unsigned int index, unsigned int e
 }
 
 /* IPv4 and IPv6 keep the port in the same place */
-static unsigned int port_of(const struct sockaddr_storage *ss)
+static unsigned int port_of(const struct address *a)
 {
-	return ntohs(((const struct sockaddr_in *)ss)->sin_port);
+	return ntohs(a->v4.sin_port);
 }
 
-/* Give the receiver's end of flow @i a port that no other flow has. */
+/* Give the receiver's end of flow @i a port that no other flow has, or an address of its own. */
 static void bind_client(const struct flow *f, unsigned int i)
 {
-	struct sockaddr_storage ss = { .ss_family = dest->ai_family };
+	struct address from = { .any.sa_family = dest.any.sa_family, .len = dest.len };
+	int one = 1;
 
-	/* The port of an IPv6 address is in the same place. */
-	((struct sockaddr_in *)&ss)->sin_port = htons(FIRST_PORT + i);
-	if (bind(f->client, (struct sockaddr *)&ss, dest->ai_addrlen))
-		err(1, "bind to port %u", FIRST_PORT + i);
+	if (text[HOSTS])
+		from = host_beside(address_of(text[HOSTS], 0),
+				   FIRST_HOST + i % (unsigned int)num[PORTS]);
+	if (num[FLOWS])
+		from.v4.sin_port = htons(FIRST_PORT + i);
+	else if (setsockopt(f->client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)))
+		err(1, "port");
+	if (bind(f->client, &from.any, from.len))
+		err(1, "bind of flow %u", i);
 }
 
 static int tcp_socket(void)
 {
-	return socket(dest->ai_family,
-		      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return socket(dest.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
 /* Let dest be the sender's port of this number. */
 static void aim_at(unsigned int i)
 {
-	((struct sockaddr_in *)dest->ai_addr)->sin_port = htons(atoi(text[PORT]) + i);
+	dest.v4.sin_port = htons(num[PORT] + i);
 }
 
 static void open_listeners(void)
 {
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
 	int one = 1, fd;
 
-	if (getaddrinfo(text[ADDR], text[PORT], &hints, &dest))
-		errx(1, "%s port %s: no address", text[ADDR], text[PORT]);
+	dest = address_of(text[ADDR], num[PORT]);
 	for (unsigned int i = 0; i < num[PORTS]; i++) {
 		aim_at(i);
 		fd = tcp_socket();
 		if (fd < 0 ||
 		    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-		    bind(fd, dest->ai_addr, dest->ai_addrlen) || listen(fd, 65535))
-			err(1, "listen on %s port %s + %u", text[ADDR], text[PORT], i);
+		    bind(fd, &dest.any, dest.len) || listen(fd, 65535))
+			err(1, "listen on %s port %.0f + %u", text[ADDR], num[PORT], i);
 		watch(fd, LISTENER, i, EPOLLIN);
 		listeners[i] = fd;
 	}
@@ -427,8 +432,7 @@ static void flow_failed(struct flow *f, const char *why, int error)
 static void start_flow(unsigned int i, long long t)
 {
 	struct flow *f = &flows[i];
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
+	struct address from = { .len = sizeof(from.v6) };
 
 	f->client = tcp_socket();
 	if (f->client < 0)
@@ -437,17 +441,17 @@ static void start_flow(unsigned int i, long long t)
 	last_start = t;
 	f->at = t - t0;
 	aim_at(i % (unsigned int)num[PORTS]);
-	f->ports[0] = port_of((struct sockaddr_storage *)dest->ai_addr);
-	if (num[FLOWS])
+	f->ports[0] = port_of(&dest);
+	if (num[FLOWS] || text[HOSTS])
 		bind_client(f, i);
-	if (connect(f->client, dest->ai_addr, dest->ai_addrlen) &&
+	if (connect(f->client, &dest.any, dest.len) &&
 	    errno != EINPROGRESS) {
 		flow_failed(f, "connect", errno);
 		return;
 	}
-	if (getsockname(f->client, (struct sockaddr *)&ss, &len))
+	if (getsockname(f->client, &from.any, &from.len))
 		err(1, "getsockname");
-	f->ports[1] = port_of(&ss);
+	f->ports[1] = port_of(&from);
 	flow_of[i % (unsigned int)num[PORTS]][f->ports[1]] = i + 1;
 	if (sizes_fd >= 0 &&
 	    dprintf(sizes_fd, "%u %u %lld\n", f->ports[0], f->ports[1], f->bytes) < 0)
@@ -539,20 +543,19 @@ static void server_event(struct flow *f, unsigned int events)
 
 static void accept_one(unsigned int index)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
+	struct address from = { .len = sizeof(from.v6) };
 	struct flow *f;
 	unsigned int i;
 	int fd;
 
-	fd = accept4(listeners[index], (struct sockaddr *)&ss, &len,
+	fd = accept4(listeners[index], &from.any, &from.len,
 		     SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != ECONNABORTED)
 			err(1, "accept");
 		return;
 	}
-	i = flow_of[index][port_of(&ss)];
+	i = flow_of[index][port_of(&from)];
 	f = i ? &flows[i - 1] : NULL;
 	if (!f || f->client < 0 || f->server >= 0) {
 		close(fd);	/* its flow has failed meanwhile */
@@ -724,6 +727,7 @@ int main(int argc, char **argv)
 		[RCV] = { "rcv", 1, NULL, RCV },
 		[ADDR] = { "addr", 1, NULL, ADDR },
 		[PORT] = { "port", 1, NULL, PORT },
+		[HOSTS] = { "hosts", 1, NULL, HOSTS },
 		[OUT] = { "out", 1, NULL, OUT },
 		[SIZES] = { "sizes", 1, NULL, SIZES },
 		[SINK] = { "sink", 1, NULL, SINK },

@@ -3,7 +3,6 @@
 #ifndef LAB_GROUP_H
 #define LAB_GROUP_H
 
-#include <arpa/inet.h>
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,17 +31,6 @@ static inline void parse_group(const char *arg, char *name, char *const *keys, d
 			errx(1, "%s: %s is no number of 0 or more", arg, number);
 	}
 	free(copy);
-}
-
-/* The address of a host of rcv's, as in net.sh: 10.0.2.HOST */
-static inline struct in_addr host_address(const char *first, double host)
-{
-	struct in_addr at;
-
-	if (inet_pton(AF_INET, first, &at) != 1)
-		errx(1, "%s: no IPv4 address", first);
-	at.s_addr = htonl((ntohl(at.s_addr) & ~0xffU) | (unsigned int)host);
-	return at;
 }
 
 #endif

@@ -9,8 +9,9 @@
 #                                 leaf 10: $QDISC
 #
 # rcv connects to snd and downloads: data flow from snd to rcv. Only the router's
-# egress to rcv is a bottleneck.
+# egress to rcv is a bottleneck; with NAT it is an ifb where packets from snd come in.
 
+bottleneck=rtr1
 RATE=${RATE:-10mbit}
 RTT_MS=${RTT_MS:-6}
 QDISC=${QDISC:-pfifo limit 100}
@@ -86,10 +87,37 @@ net_up() {
 	# A link sends one packet at a time. By default HTB lets two pass at once
 	# after each idle moment, so that the empty link of the floor would be
 	# faster than any link is.
+	[ -z "${NAT-}" ] || nat_up
 	tc -n rtr -batch - <<-END
-		qdisc add dev rtr1 root handle 1: htb default 1
-		class add dev rtr1 parent 1: classid 1:1 htb rate $RATE quantum 1514 burst 100 cburst 100
-		qdisc add dev rtr1 parent 1:1 handle 10: $QDISC
+		qdisc add dev $bottleneck root handle 1: htb default 1
+		class add dev $bottleneck parent 1: classid 1:1 htb rate $RATE \
+			quantum 1514 burst 100 cburst 100
+		qdisc add dev $bottleneck parent 1:1 handle 10: $QDISC
+	END
+}
+
+# nat_up: what rcv's hosts send over IPv4 has the router's address, 10.0.1.2, at snd. The bottleneck
+# is before that is undone in what comes back. What comes to port 9 is the host's with number $NAT.
+nat_up() {
+	bottleneck=ifb0
+	ip -n rtr link add ifb0 type ifb
+	ip -n rtr link set ifb0 up
+	tc -n rtr -batch - <<-END
+		qdisc add dev rtr0 clsact
+		filter add dev rtr0 ingress matchall action mirred egress redirect dev ifb0
+	END
+	ip netns exec rtr nft -f - <<-END
+		table ip nat {
+			chain leaves {
+				type nat hook postrouting priority srcnat;
+				oifname "rtr0" masquerade;
+			}
+			chain comes {
+				type nat hook prerouting priority dstnat;
+				iifname "rtr0" udp dport 9 dnat to 10.0.2.$NAT;
+				iifname "rtr0" tcp dport 9 dnat to 10.0.2.$NAT;
+			}
+		}
 	END
 }
 
@@ -148,21 +176,31 @@ old_tcp() {
 		net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=0
 }
 
-# more_hosts "NUMBER ...": rcv is 10.0.2.NUMBER, too
+# more_hosts END "NUMBER ...": it has the addresses of these, too: rcv is 10.0.2.NUMBER. Who does not
+# choose has the first one: of IPv6 the others are deprecated.
 more_hosts() {
-	local host
+	local host net=2 near=1
 
-	for host in $1; do
-		ip -n rcv addr add "10.0.2.$host/24" dev rcv0
-		ip -n rtr neigh add "10.0.2.$host" lladdr 02:00:00:00:02:01 dev rtr1 nud permanent
-	done
+	[ "$1" = rcv ] || { net=1 near=0; }
+	for host in $2; do
+		echo "addr add 10.0.$net.$host/24 dev ${1}0"
+		printf 'addr add fd00:0:0:%s::%x/64 dev %s nodad preferred_lft 0\n' \
+			$net "$host" "${1}0"
+	done | ip -n "$1" -batch -
+	for host in $2; do
+		echo "10.0.$net.$host"
+		printf 'fd00:0:0:%s::%x\n' $net "$host"
+	done | sed "s/.*/neigh add & lladdr 02:00:00:00:0$net:01 dev rtr$near nud permanent/" |
+		ip -n rtr -batch -
 }
 
 # What comes to port 9 goes no further than the device
 discard() {
 	tc -n rcv qdisc add dev rcv0 clsact
-	tc -n rcv filter add dev rcv0 ingress protocol ip u32 \
+	tc -n rcv filter add dev rcv0 ingress pref 1 protocol ip u32 \
 		match ip dport 9 0xffff action drop
+	tc -n rcv filter add dev rcv0 ingress pref 2 protocol ipv6 u32 \
+		match ip6 dport 9 0xffff action drop
 }
 
 # tunnel_up: between the namespaces snd.in and rcv.in, 10.0.5.1 and 10.0.5.2, all is in one UDP
@@ -193,6 +231,6 @@ tunnel_up() {
 
 # The bottleneck's statistics, for people on the console, as JSON on fd 3
 net_stats() {
-	tc -n rtr -s qdisc show dev rtr1
-	tc -n rtr -s -j qdisc show dev rtr1 >&3
+	tc -n rtr -s qdisc show dev "$bottleneck"
+	tc -n rtr -s -j qdisc show dev "$bottleneck" >&3
 }

@@ -16,6 +16,8 @@
  *	            and ACK, the last FIN, and between them the sequence goes on
  *	rst=N       TCP, too, and each N-th packet has RST; or syn=N, SYN
  *	host=N      the last byte of the receiver's address, the rest is that of --hosts
+ *	from=N      the last byte of the sender's address, and all are from there; unless told
+ *	            it is --addr, and where the 5-tuple changes also others beside it
  *	begin=S     the first packet
  *	skip=S      what is measured begins
  *
@@ -36,12 +38,13 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include "address.h"
 #include "group.h"
 #include "util.h"
 
@@ -53,7 +56,8 @@
 #define FIRST_PORT	2000		/* of those that change, and how many there are */
 #define PORTS		60000
 #define STRIDE		7919		/* has no divisor in common with that */
-#define SPOOFED		16		/* the last byte of the first address they are from */
+#define SPOOFED		16		/* the last byte of the first address they are from, */
+#define ADDRESSES	200		/* and how many there are */
 #define DRAIN		(10 * 1000000LL)	/* how often the receiver is looked at, ns */
 #define STRAGGLERS	(10 * NSEC)
 #define PROGRESS	(5 * NSEC)
@@ -61,20 +65,22 @@
 #define BATCH		256		/* packets that are sent or received by one call */
 #define NEVER		LLONG_MAX
 
-enum { BYTES, US, BURST, JITTER, STREAMS, PER_PORT, COUNT, TCP, RST, SYN, HOST, BEGIN, SKIP, KEYS };
+enum {
+	BYTES, US, BURST, JITTER, STREAMS, PER_PORT, COUNT, TCP, RST, SYN, HOST, FROM, BEGIN, SKIP,
+	KEYS
+};
 
 static char *const keys[] = {
 	[BYTES] = "bytes", [US] = "us", [BURST] = "burst", [JITTER] = "jitter",
 	[STREAMS] = "streams",
 	[PER_PORT] = "ports", [COUNT] = "count", [TCP] = "tcp", [RST] = "rst", [SYN] = "syn",
-	[HOST] = "host", [BEGIN] = "begin", [SKIP] = "skip", NULL
+	[HOST] = "host", [FROM] = "from", [BEGIN] = "begin", [SKIP] = "skip", NULL
 };
 
 struct group {
 	char name[NAME_ROOM];
 	double of[KEYS];
-	struct in_addr host;
-	struct sockaddr_in to;		/* the same */
+	struct address sender, receiver;
 	unsigned int tuples;		/* so far */
 	long long sent, arrived, bytes;	/* of what is measured */
 };
@@ -91,22 +97,25 @@ struct mark {				/* is first in the payload */
 	unsigned int group, measured;
 };
 
-struct packet {
-	struct iphdr ip;
-	union {
-		struct {
-			struct udphdr udp;
-			char data[MAX_PACKET - 28];
-		};
-		struct {
-			struct tcphdr tcp;
-			char segment[MAX_PACKET - 40];
-		};
+union transport {
+	struct {
+		struct udphdr udp;
+		char data[MAX_PACKET - sizeof(struct udphdr)];
+	};
+	struct {
+		struct tcphdr tcp;
+		char segment[MAX_PACKET - sizeof(struct tcphdr)];
 	};
 };
 
+union packet {
+	struct iphdr v4;
+	struct ip6_hdr v6;
+	char bytes[sizeof(struct ip6_hdr) + sizeof(union transport)];
+};
+
 /* All that is looked at of a packet that has come */
-#define HEAD		(offsetof(struct packet, segment) + sizeof(struct mark))
+#define HEAD		(sizeof(struct ip6_hdr) + sizeof(struct tcphdr) + sizeof(struct mark))
 
 enum { DURATION, SEED, NUMBERS };
 enum { SND = NUMBERS, RCV, DEV, ADDR, HOSTS, OUT, OPTIONS };
@@ -119,8 +128,8 @@ static const char *text[OPTIONS] = {
 static struct group groups[MAX_GROUPS];
 static struct stream streams[MAX_STREAMS];
 static unsigned int ngroups, nstreams;
-static int raw, seen;
-static struct packet queue[BATCH];	/* to be sent by one call */
+static int raw, seen, ip_bytes;		/* those of an IP header */
+static union packet queue[BATCH];	/* to be sent by one call */
 static struct iovec queued_iov[BATCH];
 static struct mmsghdr queued_msg[BATCH];
 static unsigned int queued;
@@ -136,19 +145,44 @@ static bool is_tcp(const struct group *g)
 	return g->of[TCP] || g->of[RST] || g->of[SYN];
 }
 
-/* The next 5-tuple's source: no two of a group's first 60000 times 200 are the same. */
-static void choose_source(const struct stream *s, struct packet *p, unsigned short *port)
+static union transport *transport_of(union packet *p)
 {
-	struct in_addr from = host_address(text[ADDR], 0);
-	unsigned int id = s->tuple, address = SPOOFED + id / PORTS % 200;
+	return (union transport *)(p->bytes + ip_bytes);
+}
 
-	if (!s->group->of[PER_PORT]) {
-		p->ip.saddr = inet_addr(text[ADDR]);
-		*port = htons(s->port);
+/*
+ * The next 5-tuple's source: no two of a group's first 60000 are the same, or 200 times as many
+ * unless it has one address.
+ */
+static struct address choose_source(const struct stream *s, unsigned short *port)
+{
+	const struct group *g = s->group;
+	unsigned int id = s->tuple;
+
+	*port = htons(s->port);
+	if (!g->of[PER_PORT])
+		return g->sender;
+	*port = htons(FIRST_PORT + (unsigned long long)id * STRIDE % PORTS);
+	return g->of[FROM] ? g->sender :
+			     host_beside(g->sender, SPOOFED + id / PORTS % ADDRESSES);
+}
+
+static void fill_ip(union packet *p, const struct address *from, const struct address *to,
+		    unsigned int length, int protocol)
+{
+	if (to->any.sa_family == AF_INET) {
+		p->v4 = (struct iphdr) {
+			.version = 4, .ihl = 5, .ttl = 64, .protocol = protocol,
+			.saddr = from->v4.sin_addr.s_addr, .daddr = to->v4.sin_addr.s_addr,
+		};
 		return;
 	}
-	p->ip.saddr = from.s_addr | htonl(address);
-	*port = htons(FIRST_PORT + (unsigned long long)id * STRIDE % PORTS);
+	p->v6.ip6_vfc = 6 << 4;
+	p->v6.ip6_plen = htons(length - sizeof(p->v6));
+	p->v6.ip6_nxt = protocol;
+	p->v6.ip6_hlim = 64;
+	p->v6.ip6_src = from->v6.sin6_addr;
+	p->v6.ip6_dst = to->v6.sin6_addr;
 }
 
 static bool each(const struct group *g, int key, long long n)
@@ -156,27 +190,28 @@ static bool each(const struct group *g, int key, long long n)
 	return g->of[key] && n % (long long)g->of[key] == g->of[key] - 1;
 }
 
-static void fill_tcp(struct stream *s, struct packet *p, unsigned int bytes)
+static struct address fill_tcp(struct stream *s, struct tcphdr *tcp, unsigned int bytes)
 {
 	const struct group *g = s->group;
 	long long per = g->of[PER_PORT], place = per ? s->n % per : s->n;
+	struct address from = choose_source(s, &tcp->source);
 
 	if (!place) {
 		unsigned short number[3] = { s->tuple, s->port, num[SEED] };
 
 		s->seq = (unsigned int)nrand48(number) << 1;
 	}
-	choose_source(s, p, &p->tcp.source);
-	p->tcp.dest = htons(TO_PORT);
-	p->tcp.seq = htonl(s->seq);
-	p->tcp.ack = 1;
-	p->tcp.ack_seq = htonl(1);
-	p->tcp.doff = sizeof(p->tcp) / 4;
-	p->tcp.window = htons(65535);
-	p->tcp.syn = !place || each(g, SYN, s->n);
-	p->tcp.rst = each(g, RST, s->n);
-	p->tcp.fin = per && place == per - 1;
+	tcp->dest = htons(TO_PORT);
+	tcp->seq = htonl(s->seq);
+	tcp->ack = 1;
+	tcp->ack_seq = htonl(1);
+	tcp->doff = sizeof(*tcp) / 4;
+	tcp->window = htons(65535);
+	tcp->syn = !place || each(g, SYN, s->n);
+	tcp->rst = each(g, RST, s->n);
+	tcp->fin = per && place == per - 1;
 	s->seq += bytes + !place;
+	return from;
 }
 
 /* Send what is queued. */
@@ -196,31 +231,30 @@ static void queue_packet(struct stream *s)
 {
 	struct group *g = s->group;
 	long long per = g->of[PER_PORT];
-	struct packet *p = &queue[queued];
-	unsigned int bytes = g->of[BYTES], length;
+	union packet *p = &queue[queued];
+	union transport *t = transport_of(p);
+	unsigned int bytes = g->of[BYTES], length = ip_bytes + bytes;
 	struct mark mark = { g - groups, s->next >= g->of[SKIP] * NSEC };
+	struct address from;
 
 	memset(p, 0, sizeof(*p));
-	p->ip = (struct iphdr) { .version = 4, .ihl = 5, .ttl = 64 };
-	p->ip.daddr = g->host.s_addr;
 	if (per && s->n % per == 0)
 		s->tuple = g->tuples++;
 	if (is_tcp(g)) {
-		p->ip.protocol = IPPROTO_TCP;
-		memcpy(p->segment, &mark, sizeof(mark));
-		length = sizeof(p->ip) + sizeof(p->tcp) + bytes;
-		fill_tcp(s, p, bytes);
+		length += sizeof(t->tcp);
+		from = fill_tcp(s, &t->tcp, bytes);
+		memcpy(t->segment, &mark, sizeof(mark));
 	} else {
-		p->ip.protocol = IPPROTO_UDP;
-		choose_source(s, p, &p->udp.source);
-		p->udp.dest = htons(TO_PORT);
-		p->udp.len = htons(sizeof(p->udp) + bytes);
-		memcpy(p->data, &mark, sizeof(mark));
-		length = sizeof(p->ip) + sizeof(p->udp) + bytes;
+		length += sizeof(t->udp);
+		from = choose_source(s, &t->udp.source);
+		t->udp.dest = htons(TO_PORT);
+		t->udp.len = htons(sizeof(t->udp) + bytes);
+		memcpy(t->data, &mark, sizeof(mark));
 	}
+	fill_ip(p, &from, &g->receiver, length, is_tcp(g) ? IPPROTO_TCP : IPPROTO_UDP);
 	queued_iov[queued] = (struct iovec) { p, length };
 	queued_msg[queued].msg_hdr = (struct msghdr) {
-		.msg_name = &g->to, .msg_namelen = sizeof(g->to),
+		.msg_name = &g->receiver.any, .msg_namelen = g->receiver.len,
 		.msg_iov = &queued_iov[queued], .msg_iovlen = 1,
 	};
 	if (++queued == BATCH)
@@ -244,13 +278,15 @@ static void queue_burst(struct stream *s)
 			   (1 + g->of[JITTER] * (2 * drand48() - 1));
 }
 
-static void count(const struct packet *p, unsigned int length, long long t)
+static void count(union packet *p, unsigned int length, long long t)
 {
-	const char *data = p->ip.protocol == IPPROTO_TCP ? p->segment : p->data;
+	int protocol = ip_bytes == sizeof(p->v4) ? p->v4.protocol : p->v6.ip6_nxt;
+	const union transport *of = transport_of(p);
+	const char *data = protocol == IPPROTO_TCP ? of->segment : of->data;
 	struct mark mark;
 	struct group *g;
 
-	if (length < data + sizeof(mark) - (const char *)p)
+	if (length < data + sizeof(mark) - p->bytes)
 		errx(1, "a packet of somebody else");
 	memcpy(&mark, data, sizeof(mark));
 	if (mark.group >= ngroups)
@@ -264,7 +300,7 @@ static void count(const struct packet *p, unsigned int length, long long t)
 /* What has come to the receiver's device in the time that ends at `t` */
 static void drain(long long t)
 {
-	static struct packet packets[BATCH];
+	static union packet packets[BATCH];
 	struct mmsghdr msgs[BATCH] = { 0 };
 	struct iovec iovs[BATCH];
 	int n;
@@ -286,11 +322,12 @@ static void drain(long long t)
 
 static void open_sockets(void)
 {
-	/* IPv4 without options, and the port, which is at the same place in TCP and UDP */
+	bool v6 = ip_bytes == sizeof(struct ip6_hdr);
+	/* IPv4 without options, or IPv6, and the port, which TCP and UDP have at the same place */
 	struct sock_filter code[6] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x45, 0, 3),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, sizeof(struct iphdr) + 2),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, v6 ? 6 << 4 : 0x45, 0, 3),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ip_bytes + 2),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TO_PORT, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, MAX_PACKET),
 		BPF_STMT(BPF_RET | BPF_K, 0),
@@ -301,7 +338,7 @@ static void open_sockets(void)
 	int size = BUFFER, one = 1;
 
 	enter_netns(text[SND]);
-	raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+	raw = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 	if (raw < 0 || setsockopt(raw, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
 		err(1, "raw socket");
 	enter_netns(text[RCV]);
@@ -364,23 +401,23 @@ static void write_group(const struct group *g, FILE *out)
 static void parse(const char *arg)
 {
 	struct group *g = &groups[ngroups++];
-	double headers;
+	double headers = ip_bytes;
 
 	g->of[STREAMS] = 1;
 	g->of[BURST] = 1;
 	g->of[HOST] = 1;
 	parse_group(arg, g->name, keys, g->of);
-	headers = sizeof(struct iphdr);
 	headers += is_tcp(g) ? sizeof(struct tcphdr) : sizeof(struct udphdr);
 	if (g->of[BYTES] < sizeof(struct mark) || g->of[BYTES] + headers > MAX_PACKET ||
 	    !g->of[US] || g->of[STREAMS] < 1 || g->of[BURST] < 1 ||
-	    g->of[HOST] < 1 || g->of[HOST] > 254 || g->of[JITTER] > 1 ||
+	    g->of[HOST] < 1 || g->of[HOST] > 254 || g->of[FROM] > 254 || g->of[JITTER] > 1 ||
 	    g->of[SKIP] >= num[DURATION])
 		errx(1, "%s: what is to be sent?", arg);
 	if (nstreams + g->of[STREAMS] > MAX_STREAMS)
 		errx(1, "more than %d streams", MAX_STREAMS);
-	g->host = host_address(text[HOSTS], g->of[HOST]);
-	g->to = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = g->host };
+	/* A raw socket of IPv6 has no ports, and wants none. */
+	g->receiver = host_beside(address_of(text[HOSTS], 0), g->of[HOST]);
+	g->sender = host_beside(address_of(text[ADDR], 0), g->of[FROM]);
 	for (int i = 0; i < g->of[STREAMS]; i++, nstreams++)
 		streams[nstreams] = (struct stream){
 			.group = g,
@@ -416,6 +453,8 @@ int main(int argc, char **argv)
 		errx(1, "give 1 to %d groups", MAX_GROUPS);
 	srand48(num[SEED]);
 	end = num[DURATION] * NSEC;
+	ip_bytes = address_of(text[ADDR], 0).any.sa_family == AF_INET ? sizeof(struct iphdr) :
+								       sizeof(struct ip6_hdr);
 	while (optind < argc)
 		parse(argv[optind++]);
 	setlinebuf(stdout);

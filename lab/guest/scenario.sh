@@ -23,7 +23,11 @@
 #   SAMPLES        the kind, to tell which flows it has sampled
 #   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
 #   QUEUES         options of queues, which notes the queue of each flow
+#   SPREAD         1: flowgen's flows are to hosts of their own, by the sender's port
 #   HOSTS          "NUMBER ...": rcv's others, beside 10.0.2.1
+#   SENDERS        "NUMBER ...": snd's others, beside 10.0.1.1
+#   IPV6           1: what is not bulk's is over IPv6
+#   NAT            as in net.sh: rcv is behind it
 #   FETCH, PACKETS options and groups of fetch and packets
 #   TUNNEL         1: what is bulk's and cbr's goes through a tunnel (net.sh)
 #
@@ -55,6 +59,11 @@ generate() {
 	case $name in
 	flowgen | bulk | fetch) set -- "$@" --sink /sys/kernel/debug/tcp_sink ;;
 	esac
+	case $name in
+	flowgen) set -- "$@" --addr "$sender" ${SPREAD:+--hosts "$receiver"} ;;
+	fetch) set -- "$@" --addr "$sender" --hosts "$receiver" ;;
+	packets) set -- "$@" --addr "$sender" --hosts "$entrance" ;;
+	esac
 	if [ "$name" = "$speaker" ]; then
 		"$@"
 		return
@@ -85,7 +94,7 @@ note_lengths() { # SECONDS TIMES
 
 	for _ in $(seq "$2"); do
 		read -r up _ </proc/uptime
-		echo "lengths $up $(tc -n rtr -s -j qdisc show dev rtr1)"
+		echo "lengths $up $(tc -n rtr -s -j qdisc show dev "$bottleneck")"
 		sleep "$1"
 	done >/run/lengths
 }
@@ -115,14 +124,26 @@ bulk_to=rcv
 bulk_address=10.0.1.1
 cbr_from=snd
 cbr_to=rcv
-cbr_address=10.0.2.1
+sender=10.0.1.1
+receiver=10.0.2.1
+if [ -n "${IPV6-}" ]; then
+	sender=fd00:0:0:1::1
+	receiver=fd00:0:0:2::1
+fi
+cbr_address=$receiver
+entrance=$receiver # where what rcv has not asked for is sent
+if [ -n "${NAT-}" ]; then
+	entrance=10.0.1.2
+	cbr_address="$entrance --from $sender"
+fi
 if [ -n "${ACCESS-}" ]; then
 	access_up
 	ends="$ends bulk"
 	bulk_from=bulk
 	bulk_address=10.0.3.1
 fi
-[ -z "${HOSTS-}" ] || more_hosts "$HOSTS"
+[ -z "${HOSTS-}" ] || more_hosts rcv "$HOSTS"
+[ -z "${SENDERS-}" ] || more_hosts snd "$SENDERS"
 [ -z "${PACKETS-}" ] || discard
 if [ -n "${TUNNEL-}" ]; then
 	tunnel_up
@@ -165,7 +186,7 @@ speaker=${speaker:-packets}
 		lengths_pid=$!
 	fi
 	if [ -n "${QUEUES-}" ]; then
-		"$here/queues" --netns rtr --dev rtr1 --out /run/queues $QUEUES &
+		"$here/queues" --netns rtr --dev "$bottleneck" --out /run/queues $QUEUES &
 		queues_pid=$!
 	fi
 	if [ -n "${BULK-}" ]; then
@@ -177,17 +198,16 @@ speaker=${speaker:-packets}
 		cbr_pid=$!
 	fi
 	if [ -n "${FETCH-}" ]; then
-		generate fetch --snd snd --addr 10.0.1.1 --hosts 10.0.2.0 --out /run/fetch $FETCH &
+		generate fetch --snd snd --out /run/fetch $FETCH &
 		fetch_pid=$!
 	fi
 	if [ -n "${PACKETS-}" ]; then
-		generate packets --snd snd --dev rcv0 --addr 10.0.1.1 --hosts 10.0.2.0 \
-			--out /run/packets $PACKETS &
+		generate packets --snd snd --dev rcv0 --out /run/packets $PACKETS &
 		packets_pid=$!
 	fi
 	if [ -n "${FLOWGEN-}" ]; then
 		[ -z "${AFTER-}" ] || sleep "$AFTER"
-		generate flowgen --snd snd --addr 10.0.1.1 --out /dev/ttyS1 $SIZES $FLOWGEN
+		generate flowgen --snd snd --out /dev/ttyS1 $SIZES $FLOWGEN
 	fi
 }
 if [ -n "${BULK-}" ]; then

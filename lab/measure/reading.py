@@ -14,8 +14,6 @@ HEADERS = 52  # bytes of a packet of TCP that are not payload
 PAYLOAD = 1500 - HEADERS
 WIRE_BITS = 1500 * 8
 ETHERNET = 14  # bytes
-UDP_HEADERS = 28 + ETHERNET
-TCP_HEADERS = 40 + ETHERNET  # without options
 HEADER = "id,start_us,bytes,response_us,status,sender,receiver,sent,lost"
 # Size classes: more than, up to
 CLASSES = {

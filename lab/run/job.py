@@ -6,20 +6,34 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lab.measure.reading import TCP_HEADERS, UDP_HEADERS, WIRE_BITS, DataError, Link
+from lab.measure.reading import ETHERNET, WIRE_BITS, DataError, Link
 from lab.models.sizes import parse
 from lab.run.guests import SCRIPT, Job
-from lab.run.keys import Settings, bits, bulk_count, is_tcp, links_of, number_of_host
+from lab.run.keys import (
+    TCP,
+    UDP,
+    Settings,
+    bits,
+    bulk_count,
+    headers_of,
+    is_tcp,
+    links_of,
+    number_of_host,
+)
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR
 
 PORT = 5000  # flowgen's first one
+HOST = 101  # the last byte of the first host's address, where flowgen's flows have several
+ROUTER = 2  # of the router's address
 LAST_PORT = 7063  # bulk's last one,
 LAST_FETCHED = 8007  # and fetch's
 MTU = 1500
 NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
 # Are in every kernel; srpt is the lab's own, and net.sh loads it
 BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
+NAT_MODULES = ["ifb", "act_mirred", "cls_matchall", "nft_chain_nat", "nft_masq", "nft_nat"]
+NFT = "/usr/sbin/nft"
 PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
 BESIDE = ("bulk", "steady", "fetch", "packets", "watch")  # not there when each flow is alone
 # What a queue of single packets of the kernel's own may take of those that are watched
@@ -41,18 +55,19 @@ def flows_of(settings: Settings) -> list[str]:
     words += ["--mtu", str(flows["mtu"])] if "mtu" in flows else []
     words += ["--web"] if flows.get("web") else []
     words += ["--wait", plain(flows["wait"])] if "wait" in flows else []
-    senders = len(links_of(network))
-    return words + (["--ports", str(senders)] if senders else [])
+    ports = flows.get("hosts") or len(links_of(network))
+    return words + (["--ports", str(ports)] if ports else [])
 
 
 def drawn(value: float | list[float], rng: random.Random) -> float:
     return round(rng.uniform(*value), 3) if isinstance(value, list) else value
 
 
-def every_of(flow: Settings) -> float:
+def every_of(settings: Settings, flow: Settings) -> float:
     """Microseconds from one packet of a steady flow to the next."""
     if "rate" in flow:
-        return (flow["bytes"] + UDP_HEADERS) * 8e6 / bits(flow["rate"])
+        wire = flow["bytes"] + headers_of(settings, UDP) + ETHERNET
+        return wire * 8e6 / bits(flow["rate"])
     return flow["every"] * 1000
 
 
@@ -66,7 +81,7 @@ def steady_of(settings: Settings, rng: random.Random) -> str:
             begin = drawn(flow.get("begin", 0), rng)
             phases = f"{plain(begin)}*0," if begin else ""
             span = after + settings["duration"] - begin
-            phases += f"{plain(span)}*{flow['bytes']}/{plain(every_of(flow))}"
+            phases += f"{plain(span)}*{flow['bytes']}/{plain(every_of(settings, flow))}"
         ecn = ":ecn" if flow.get("ecn") else ""
         result.append(f"{name}:{plain(after + flow.get('skip', 0))}:{phases}{ecn}")
     return " ".join(result)
@@ -90,8 +105,10 @@ def group_of(name: str, values: Settings) -> str:
 def places_of(settings: Settings, group: Settings) -> Settings:
     """Where it goes, when it begins, and from when on it is measured, of the run's time."""
     skip = settings.get("flows", {}).get("after", 0) + group.get("skip", 0)
-    host = number_of_host(group.get("host", 1))
-    return {"host": host, "begin": group.get("begin", 0), "skip": skip}
+    found = {"host": number_of_host(group.get("host", 1))}
+    if "from" in group:
+        found["from"] = number_of_host(group["from"])
+    return found | {"begin": group.get("begin", 0), "skip": skip}
 
 
 def fetch_of(settings: Settings) -> Iterator[str]:
@@ -104,31 +121,43 @@ def fetch_of(settings: Settings) -> Iterator[str]:
         yield group_of(name, values | places_of(settings, group))
 
 
-def us_of(group: Settings) -> float:
+def us_of(settings: Settings, group: Settings) -> float:
     """From one packet of a stream of `packets` to its next."""
-    headers = TCP_HEADERS if is_tcp(group) else UDP_HEADERS
-    return (group["bytes"] + headers) * 8e6 * group.get("streams", 1) / bits(group["rate"])
+    wire = group["bytes"] + headers_of(settings, TCP if is_tcp(group) else UDP) + ETHERNET
+    return wire * 8e6 * group.get("streams", 1) / bits(group["rate"])
 
 
 def packets_of(settings: Settings) -> Iterator[str]:
     """The groups of packets."""
     for name, group in settings["packets"].items():
-        values = {"bytes": group["bytes"], "us": us_of(group)}
+        values = {"bytes": group["bytes"], "us": us_of(settings, group)}
         for key in ("streams", "burst", "jitter", "ports", "count", "tcp", "rst", "syn"):
             values[key] = group.get(key, 0)
-        yield group_of(name, values | places_of(settings, group))
+        places = places_of(settings, group)
+        # From before a NAT all is the router's
+        nat = {"host": ROUTER} if settings["network"].get("nat") else {}
+        yield group_of(name, values | places | nat)
 
 
-def packets_sent(group: Settings, span: float) -> float:
+def packets_sent(settings: Settings, group: Settings, span: float) -> float:
     """By all streams of a group of `packets`."""
-    each = (span - group.get("begin", 0)) * 1e6 / us_of(group)
+    each = (span - group.get("begin", 0)) * 1e6 / us_of(settings, group)
     return group.get("streams", 1) * min(each, group.get("count", each))
 
 
-def hosts_of(settings: Settings) -> list[int]:
-    """The last bytes of the addresses that are not the first host's."""
+def hosts_of(settings: Settings, key: str) -> list[int]:
+    """The last bytes of the addresses that are not the first host's, receivers or senders."""
     groups = [one for what in ("fetch", "packets") for one in settings.get(what, {}).values()]
-    return sorted({number_of_host(group.get("host", 1)) for group in groups} - {1})
+    found = {number_of_host(group.get(key, 1)) for group in groups} - {1}
+    spread = settings.get("flows", {}).get("hosts", 0) if key == "host" else 0
+    return sorted(found | {*range(HOST, HOST + spread)})
+
+
+def nat_of(settings: Settings) -> int:
+    """Where a NAT takes what nobody has asked for: the last byte of the address; 0: no NAT."""
+    if not settings["network"].get("nat"):
+        return 0
+    return max(number_of_host(g.get("host", 1)) for g in settings.get("packets", {"": {}}).values())
 
 
 def route_of(tcp: Settings, mtu: int) -> str:
@@ -172,7 +201,9 @@ def modules_of(settings: Settings, words: str, isn: str) -> list[str]:
     result = ["veth", "sch_htb", "sch_netem"]
     result += ["sch_prio"] if own else []
     result += ["cls_u32"] if own or "access" in bulk or "packets" in settings else []
-    result += ["sch_ingress", "act_gact"] if "packets" in settings else []
+    nat = settings["network"].get("nat")
+    result += ["sch_ingress", "act_gact"] if "packets" in settings or nat else []
+    result += NAT_MODULES if nat else []
     result += modules_of_kind(words)
     result += ["run2c_isn"] if isn else []
     congestion = settings.get("tcp", {}).get("congestion", "cubic")
@@ -193,12 +224,13 @@ def weight_of(settings: Settings, span: float) -> float:
         weight = flows["count"] * mean_size(flows["size"]) * flows.get("mtu", MTU) * 8 / 1e6
     elif flows:
         weight = flows["load"] * settings["duration"] * rate
-    heedless = sum(packets_sent(group, span) for group in settings.get("packets", {}).values())
+    groups = settings.get("packets", {}).values()
+    heedless = sum(packets_sent(settings, group, span) for group in groups)
     if "bulk" in settings or "fetch" in settings:
         return span * rate + heedless * WIRE_BITS / 1e6
     # Small packets take as long as others
     steady = settings.get("steady", {}).values()
-    packets = sum(span * 1e6 / every_of(flow) for flow in steady if "bytes" in flow)
+    packets = sum(span * 1e6 / every_of(settings, flow) for flow in steady if "bytes" in flow)
     return max(1.0, weight) + (packets + heedless) * WIRE_BITS / 1e6
 
 
@@ -255,12 +287,17 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         given["FETCH"] = " ".join([often, *fetch_of(settings)])
     if "packets" in settings:
         given["PACKETS"] = " ".join([often, *packets_of(settings)])
-    given["HOSTS"] = " ".join(map(str, hosts_of(settings)))
+    given["HOSTS"] = " ".join(map(str, hosts_of(settings, "host")))
+    given["SENDERS"] = " ".join(map(str, hosts_of(settings, "from")))
+    given["SPREAD"] = "1" if "hosts" in flows else ""
+    given["IPV6"] = "1" if network.get("ipv6") else ""
+    given["NAT"] = str(nat_of(settings) or "")
     given["TUNNEL"] = "1" if network.get("tunnel") and not alone else ""
     given |= watch_of(settings, words)
     args = [f"{key}={value}" for key, value in given.items() if value]
     needs = [SCRIPT, "net.sh", *(name for name in PROGRAMS if given.get(name.upper()))]
     needs.append("modules/tcp_sink.ko")
+    needs += [NFT] if given["NAT"] else []
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
     needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])

@@ -12,7 +12,10 @@ from lab.run.qdiscs import BUFFER, FLOOR, LISTS
 
 MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
 MOST_GROUPS, MOST_STREAMS, MOST_HOSTS = 8, 256, 20  # of fetch and packets, and of rcv
+MOST_SPREAD = 50  # hosts of flowgen
 MOST_TUNNELED = 1392  # bytes of a datagram that the tunnel of net.sh takes whole
+MOST_BYTES = 1500  # of a packet without Ethernet's header
+TCP, UDP = 20, 8  # bytes of their headers, without options
 SETTLE = 5  # seconds at the end of which fetch does not measure what begins
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 SHORT = "quick"  # the case of [quick]
@@ -99,7 +102,8 @@ SECONDS = number(0, 1e5)
 DRAWN = either(SECONDS, between(0, 1e5))
 NAME = text(r"[\w.-]+", "a name")
 SHORT_NAME = r"[a-z0-9]{1,15}", "up to 15 of a to z and 0 to 9"
-PLACE = {"host": number(1, MOST_HOSTS, whole=True), "begin": SECONDS, "skip": SECONDS}
+HOST = number(1, MOST_HOSTS, whole=True)
+PLACE = {"host": HOST, "from": HOST, "begin": SECONDS, "skip": SECONDS}
 QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
 SETTINGS = {
     "duration": number(1, 1e5),
@@ -117,6 +121,8 @@ SETTINGS = {
         ),
         "adapted": number(0, MOST_LINKS, whole=True),
         "tunnel": SWITCH,
+        "nat": SWITCH,
+        "ipv6": SWITCH,
         "buffer": number(1, 1e6, whole=True),
     },
     "tcp": {
@@ -136,6 +142,7 @@ SETTINGS = {
         "count": number(1, 60000, whole=True),
         "mtu": number(100, 1500, whole=True),
         "web": SWITCH,
+        "hosts": number(2, MOST_SPREAD, whole=True),
         "after": SECONDS,
         "wait": number(1, 1e5),
     },
@@ -249,6 +256,11 @@ def bulk_count(settings: Settings) -> int:
     return len(bulk["rtts"]) if "rtts" in bulk else bulk.get("flows", 0)
 
 
+def headers_of(settings: Settings, transport: int) -> int:
+    """The bytes of a packet's headers, but for Ethernet's."""
+    return transport + (40 if settings["network"].get("ipv6") else 20)
+
+
 def is_tcp(packets: Settings) -> bool:
     """A group of packets."""
     return packets.get("tcp", False) or bool({"rst", "syn"} & packets.keys())
@@ -356,6 +368,15 @@ class Refusals:
             for name, flow in settings.get("steady", {}).items():
                 fits = flow.get("bytes", 0) <= MOST_TUNNELED
                 need(fits, f"steady.{name}.bytes may be {MOST_TUNNELED} in a network.tunnel")
+        nat, ipv6 = network.get("nat", False), network.get("ipv6", False)
+        need(not (nat and ipv6), "network.nat is of IPv4: have no network.ipv6")
+        for key in ("nat", "ipv6") if nat or ipv6 else ():
+            own = "bulk" in settings or senders or network.get("tunnel")
+            need(not (network.get(key) and own), f"network.{key} is not for bulk, links, tunnel")
+        route = {"like", "window", "initcwnd", "rto_min"} & settings.get("tcp", {}).keys()
+        need(not (ipv6 and route), f"tcp.{''.join(sorted(route)[:1])} is not for network.ipv6")
+        spread = "hosts" in settings.get("flows", {})
+        need(not (spread and senders), "flows.hosts have a sender's port each: have no links")
 
     def _bulk(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         bulk, network = settings.get("bulk"), settings["network"]
@@ -378,7 +399,9 @@ class Refusals:
         steady = settings.get("steady", {})
         count = len(steady)
         need(count <= MOST_STEADY, f"steady has {count} flows; it may have {MOST_STEADY}")
+        most = MOST_BYTES - headers_of(settings, UDP)
         for name, flow in steady.items():
+            need(flow.get("bytes", 0) <= most, f"steady.{name}.bytes may be {most}")
             need(
                 ("phases" in flow) != ("bytes" in flow)
                 and ("every" in flow) + ("rate" in flow) == ("bytes" in flow),
@@ -412,8 +435,11 @@ class Refusals:
         for name, group in settings.get("packets", {}).items():
             for key in ("bytes", "rate"):
                 need(key in group, f"packets.{name}.{key} is missing")
-            fits = group["bytes"] <= 1460 or not is_tcp(group)
-            need(fits, f"packets.{name}.bytes may be 1460 with TCP")
+            most = MOST_BYTES - headers_of(settings, TCP if is_tcp(group) else UDP)
+            need(group["bytes"] <= most, f"packets.{name}.bytes may be {most}")
+        hosts = {group.get("host", 1) for group in settings.get("packets", {}).values()}
+        one = len(hosts) < 2 or not settings["network"].get("nat")
+        need(one, "packets behind a network.nat have one host")
         streams = sum(group.get("streams", 1) for group in settings.get("packets", {}).values())
         need(streams <= MOST_STREAMS, f"packets has more than {MOST_STREAMS} streams")
 

@@ -118,11 +118,13 @@ def test_bulk_staggered() -> None:
     assert received[0, 1] == sent[0, 1] == 0 < received[1].min()
 
 
-FETCH = "./fetch --snd snd --rcv rcv --addr 10.0.1.1 --hosts 10.0.2.0"
+FETCH = "./fetch --snd snd --rcv rcv"
+IPV4 = "--addr 10.0.1.1 --hosts 10.0.2.0"
+IPV6 = "--addr fd00:0:0:1::1 --hosts fd00:0:0:2::"
 
 
-def fetch(options: str, before: str = "") -> dict[str, analysis.Fetched]:
-    script = f"{NETWORK}{before}\n{FETCH} --out /dev/ttyS1 {options} >/dev/null\n"
+def fetch(options: str, before: str = "", addresses: str = IPV4) -> dict[str, analysis.Fetched]:
+    script = f"{NETWORK}{before}\n{FETCH} {addresses} --out /dev/ttyS1 {options} >/dev/null\n"
     text = virtual.run(script, "fetch", "net.sh", virtual.SINK)
     groups, rest = analysis.split_fetch("x", text)
     assert not rest
@@ -158,8 +160,21 @@ def test_fetch_without_an_end() -> None:
 
 def test_fetch_of_hosts() -> None:
     """What goes to the other host does not go to the first."""
-    before = "more_hosts 3\nip -n rtr route add blackhole 10.0.2.1/32"
-    groups = fetch("--duration 6 a:bytes=1448 b:bytes=1448,host=3", before)
+    before = "more_hosts rcv 3\nip -n rtr route add blackhole 10.0.2.1/32"
+    check_one_gets_through(fetch("--duration 6 a:bytes=1448 b:bytes=1448,host=3", before))
+
+
+@pytest.mark.parametrize("addresses", [IPV4, IPV6])
+def test_fetch_from_hosts(addresses: str) -> None:
+    """The same of what comes from the other host, over IPv6, too."""
+    six = addresses is IPV6
+    before = "more_hosts snd 3\nip -n rtr route add blackhole "
+    before += "fd00:0:0:1::1/128" if six else "10.0.1.1/32"
+    groups = fetch("--duration 6 a:bytes=1448 b:bytes=1448,from=3", before, addresses)
+    check_one_gets_through(groups)
+
+
+def check_one_gets_through(groups: dict[str, analysis.Fetched]) -> None:
     assert np.isnan(groups["a"].response).all() and groups["a"].response.size == 1
     assert groups["b"].response.size > 50 and not np.isnan(groups["b"].response).any()
 
@@ -189,25 +204,40 @@ def test_sink_refuses(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "group", ["", "a", "a:x=1", "a:bytes", "a:bytes=x", "a:bytes=-1", "a:every=1", "a:skip=10"]
+    "group",
+    [
+        "",
+        "a",
+        "a:x=1",
+        "a:bytes",
+        "a:bytes=x",
+        "a:bytes=-1",
+        "a:every=1",
+        "a:skip=10",
+        "a:from=255",
+    ],
 )
 def test_fetch_refuses(built: Path, group: str) -> None:
     refused(built / "fetch", group)
 
 
-PACKETS = "./packets --snd snd --rcv rcv --dev rcv0 --addr 10.0.1.1 --hosts 10.0.2.0"
+PACKETS = "./packets --snd snd --rcv rcv --dev rcv0"
 SEEN = """
 seen() { # what matches u32, at rcv
-	tc -n rcv filter add dev rcv0 ingress pref $1 protocol ip u32 $2 action continue
+	case $2 in *ip6*) ip=ipv6 ;; *) ip=ip ;; esac
+	tc -n rcv filter add dev rcv0 ingress pref $1 protocol $ip u32 $2 action continue
 }
 tc -n rcv qdisc add dev rcv0 clsact
 """
 
 
-def packets(options: str, *matches: str) -> tuple[dict[str, analysis.Heedless], list[int]]:
+def packets(
+    options: str, *matches: str, addresses: str = IPV4
+) -> tuple[dict[str, analysis.Heedless], list[int]]:
     """The groups, and how many packets match each."""
     rules = "".join(f"seen {i} '{match}'\n" for i, match in enumerate(matches, 1))
-    script = f"{NETWORK}{SEEN}{rules}{PACKETS} --out /dev/ttyS1 {options} >/dev/null\n"
+    command = f"{PACKETS} {addresses} --out /dev/ttyS1 {options}"
+    script = f"{NETWORK}{SEEN}{rules}{command} >/dev/null\n"
     script += "tc -n rcv -s filter show dev rcv0 ingress\n"
     groups, rest = analysis.split_packets("x", virtual.run(script, "packets", "net.sh"))
     return groups, [int(found) for found in re.findall(r"Sent \d+ bytes (\d+) pkt", rest)]
@@ -246,6 +276,23 @@ def test_packets_of_ports() -> None:
     assert seen == [5, 2, 0]
 
 
+def test_packets_over_ipv6() -> None:
+    ports = "match ip6 sport 2000 0xffff match ip6 dport 9 0xffff"
+    at = [f"match ip6 src fd00:0:0:1::{address}/128 {ports}" for address in ("10", "3")]
+    over = {"addresses": IPV6}
+    found, seen = packets("--duration 1 a:bytes=1452,us=1000,ports=1,count=9", *at, **over)
+    assert found["a"] == analysis.Heedless(1, 9, 9, 9 * 1514) and seen == [1, 0]
+    found, seen = packets("--duration 1 a:bytes=99,us=1000,tcp=1,ports=9,from=3", *at, **over)
+    assert found["a"].arrived == 1000 and seen == [0, 9]
+
+
+def test_packets_from_a_host() -> None:
+    """It has all of their 5-tuples."""
+    at = ["match ip src 10.0.1.3", "match ip sport 2000 0xffff"]
+    _, seen = packets("--duration 4 a:bytes=22,us=60,from=3,ports=1,count=60001", *at)
+    assert seen == [60001, 2]
+
+
 def flag(bit: int) -> str:
     return f"match ip protocol 6 0xff match u8 {bit} {bit} at 33"
 
@@ -264,10 +311,55 @@ def test_packets_of_tcp() -> None:
     "group",
     ["a:us=9", "a:bytes=7,us=9", "a:bytes=99", "a:bytes=1473,us=9", "a:bytes=1461,us=9,rst=2",
      "a:bytes=99,us=9,jitter=2", "a:bytes=99,us=9,burst=0.5", "a:bytes=99,us=9,streams=257",
-     "a:bytes=99,us=9,host=255"],
+     "a:bytes=99,us=9,host=255", "a:bytes=99,us=9,from=255"],
 )  # fmt: skip
 def test_packets_refuses(built: Path, group: str) -> None:
     refused(built / "packets", group)
+
+
+def test_over_ipv6() -> None:
+    """A call and downloads, the flows of one of the sender's ports to one host"""
+    script = f"""{NETWORK}
+    more_hosts rcv '101 102'
+    ./cbr --snd snd --rcv rcv --addr fd00:0:0:2::1 call:0:1*160/20000:ecn
+    ./flowgen --snd snd --rcv rcv {IPV6} --ports 2 --size 'fixed(9)' --duration 2 >/dev/null
+    tc -n rtr -s -j qdisc show dev rtr1
+    ss -N snd -Htan | awk '{{ print $4, $5 }}'
+    """
+    text = virtual.run(script, "cbr", "flowgen", "net.sh")
+    steady, text = analysis.split_steady("x", text)
+    assert steady["call"].delay.size == 50 and steady["call"].loss == 0
+    ends = re.findall(r"\[fd00:0:0:1::1\]:500(\d) \[fd00:0:0:2::(\d+)\]", text)
+    assert {*ends} == {("0", "65"), ("1", "66")}
+
+
+def test_behind_nat() -> None:
+    """The bottleneck sees the router's address, and who has asked gets the answer."""
+    script = f"""NAT=3\n{NETWORK}{SEEN}
+    seen 1 'match ip dst 10.0.2.1'
+    seen 2 'match ip dst 10.0.2.3'
+    seen 3 'match ip dst 10.0.2.3 match ip dport 9 0xffff'
+    more_hosts rcv 3
+    tc -n rtr filter add dev ifb0 parent 1: protocol ip u32 match ip dst 10.0.1.2 action continue
+    ./cbr --snd snd --rcv rcv --addr 10.0.1.2 --from 10.0.1.1 call:0:1*160/20000
+    {FETCH} {IPV4} --duration 6 a:bytes=1448 b:bytes=1448,host=3
+    {PACKETS} --addr 10.0.1.1 --hosts 10.0.1.0 --duration 1 c:bytes=99,us=1000,ports=1,host=2
+    tc -n rcv -s filter show dev rcv0 ingress
+    tc -n rtr -s filter show dev ifb0
+    tc -n rtr -s -j qdisc show dev ifb0
+    """
+    text = virtual.run(script, "cbr", "fetch", "packets", "net.sh", "/usr/sbin/nft")
+    text = "".join(line for line in text.splitlines(True) if not line.startswith("progress "))
+    steady, text = analysis.split_steady("x", text)
+    groups, text = analysis.split_fetch("x", text)
+    heedless, text = analysis.split_packets("x", text)
+    assert steady["call"].loss == 0 and heedless["c"].arrived == 1000
+    assert all(not np.isnan(one.response).any() for one in groups.values())
+    first, second, third, router = map(int, re.findall(r"Sent \d+ bytes (\d+) pkt", text))
+    assert third == 1000 and second - third > 100 and first > 150
+    qdisc = next(each for each in json.loads(text.splitlines()[-1]) if each["handle"] == "10:")
+    assert router == first + second
+    assert 0 <= qdisc["packets"] - router < 5  # what is not IP
 
 
 def test_tunnel() -> None:
