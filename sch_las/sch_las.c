@@ -156,7 +156,7 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct sf_place to;
 
-	to.class = sf_class(skb, sch);
+	to.class = sf_class(skb, sch, &to);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	return sf_groups_enqueue(skb, sch, &to, to.class != TC_LAS_CLASS_PRIORITY, to_free,

@@ -53,6 +53,7 @@
 #include <linux/skbuff.h>
 #include <net/netlink.h>
 #include <shortfirst/compat.h>
+#include <shortfirst/filter.h>
 #include <shortfirst/groups.h>
 #include "pkt_sqf.h"
 
@@ -143,6 +144,9 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct sf_place to;
 
+	to.class = sf_class(skb, sch, &to);
+	if (unlikely(to.class < 0))
+		return sf_filtered(skb, sch, to_free, to.class);
 	return sf_groups_enqueue(skb, sch, &to, true, to_free, &sqf_kind);
 }
 
@@ -238,6 +242,9 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
+	err = sf_filters_init(sch, extack);
+	if (err)
+		return err;
 	return sf_groups_init(&q->g, opt[TCA_SQF_FLOWS], opt[TCA_SQF_HOST_RECORDS]);
 }
 
@@ -245,6 +252,7 @@ static void sqf_destroy(struct Qdisc *sch)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
+	tcf_block_put(q->g.s.block);
 	sf_groups_free(&q->g);
 }
 
@@ -283,6 +291,9 @@ static int sqf_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 static const struct Qdisc_class_ops sqf_class_ops = {
 	.leaf		=	sf_class_leaf,
 	.find		=	sf_class_find,
+	.tcf_block	=	sf_tcf_block,
+	.bind_tcf	=	sf_class_bind,
+	.unbind_tcf	=	sf_class_unbind,
 	.dump		=	sf_class_dump,
 	.dump_stats	=	sqf_dump_class_stats,
 	.walk		=	sf_class_walk,

@@ -395,6 +395,7 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 /**
  * sf_table_get - the record of a flow, a fresh one if it has none
  * @t: the table
+ * @f: that which sf_table_find() has found
  * @key: the flow
  * @hash: of its key
  * @now: jiffies
@@ -403,11 +404,10 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
  * none, or no queue, to be had. Then the packet waits elsewhere, and for as long as
  * it does the caller has it counted by sf_elsewhere_add() for its set.
  */
-static inline struct sf_flow *sf_table_get(struct sf_table *t,
+static inline struct sf_flow *sf_table_get(struct sf_table *t, struct sf_flow *f,
 					   const struct sf_flow_key *key,
 					   u32 hash, u32 now)
 {
-	struct sf_flow *f = sf_table_find(t, key, hash);
 	u32 set = sf_table_set(t, hash), way;
 
 	if (likely(f)) {

@@ -1128,13 +1128,13 @@ static __always_inline bool sf_groups_begins(const struct sf_flow *f, u8 flags, 
 	return flags & SF_TCP_SYN && !f->queue && now - f->seen >= SF_SILENCE;
 }
 
-/* sf_find() of a flow that is forgiven what it is to be forgiven */
-static __always_inline void sf_groups_find(struct sf_groups *g, u8 flags, struct sf_place *to)
+/* sf_get() of a flow that is forgiven what it is to be forgiven */
+static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f, u8 flags,
+					  struct sf_place *to)
 {
 	u32 now = jiffies;
-	struct sf_flow *f;
 
-	sf_find(&g->s, now, to);
+	sf_get(&g->s, f, now, to);
 	f = to->flow;
 	if (unlikely(!f))
 		return;
@@ -1213,12 +1213,11 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 
 /*
  * There are too many newcomers for one more. Would @skb be one's? It is not remembered
- * then, either.
+ * then, either. @f is the record of its flow, if it has one.
  */
 static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_lists *l,
-				       const struct sk_buff *skb, u32 hash, u8 flags)
+				       const struct sk_buff *skb, const struct sf_flow *f, u8 flags)
 {
-	const struct sf_flow *f = sf_table_find(&g->s.table, &g->s.key, hash);
 	u32 now = jiffies, room = g->newcomers_max / SF_SORTS;
 	u8 sort = sf_groups_sort(&g->s.key, skb);
 
@@ -1232,6 +1231,30 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_list
 	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now);
 }
 
+/*
+ * The host of a packet of flow @f, if that has a record. Of what waits of a flow all is of one
+ * host; and if addresses alone tell who it is, a flow's is the one that it had before, as long as
+ * that has the same record.
+ */
+static __always_inline void sf_groups_find_host(struct sf_groups *g, const struct sk_buff *skb,
+						const struct sf_flow *f, struct sf_place *to)
+{
+	struct sf_hosts *hosts = &g->hosts;
+	u16 *known = f ? &hosts->of_flow[f - g->s.table.flows] : NULL;
+
+	if (f && f->queue) {
+		to->host = g->s.table.queues[f->queue].host;
+		sf_host_seen(hosts, to->host);
+	} else if (f && sf_host_is(hosts, *known, &g->s.key) && likely(!hosts->nat && !to->named)) {
+		to->host = *known;
+		sf_host_seen(hosts, to->host);
+	} else {
+		to->host = sf_host_find(hosts, skb, &g->s.key, to->named);
+		if (f)
+			*known = to->host;
+	}
+}
+
 /* sf_groups_enqueue - what enqueue is to return, for a packet of class @to->class */
 static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 					     struct sf_place *to, bool may_refuse,
@@ -1240,21 +1263,22 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	u8 flags = sf_read(&g->s, skb, to);
+	struct sf_flow *f = sf_find(&g->s, to);
 	struct sf_lists *l = &g->top;
 
 	to->host = 0;
 	if (unlikely(g->hosts.by)) {
-		to->host = sf_host_find(&g->hosts, skb, &g->s.key, jiffies);
+		sf_groups_find_host(g, skb, f, to);
 		if (sf_host_over(&g->hosts, to->host))
 			l = &g->hosts.host[to->host].lists;
 	}
 	if (unlikely(l->newcomers >= g->newcomers_max && may_refuse &&
-		     sf_groups_refused(g, l, skb, to->hash, flags))) {
+		     sf_groups_refused(g, l, skb, f, flags))) {
 		g->drop_new++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;
 	}
-	sf_groups_find(g, flags, to);
+	sf_groups_get(g, f, flags, to);
 	return sf_enqueue(skb, sch, to, to_free, kind);
 }
 
@@ -1357,6 +1381,8 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 	}
 	sf_hosts_clear(&g->hosts);
 	g->hosts.by = by;
+	g->hosts.source = by == SF_HOSTS_DST ? 0 : ~(__force __be32)0;
+	g->hosts.dest = by == SF_HOSTS_SRC ? 0 : ~(__force __be32)0;
 	g->hosts.nat = nat;
 }
 
@@ -1423,7 +1449,7 @@ static inline int sf_groups_init(struct sf_groups *g, u32 flows, u32 hosts)
 	u32 queues = sf_table_queues(flows);
 
 	return sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues) ?:
-	       sf_hosts_init(&g->hosts, hosts);
+	       sf_hosts_init(&g->hosts, hosts, flows);
 }
 
 static inline void sf_groups_free(struct sf_groups *g)

@@ -3,7 +3,8 @@
  * Hosts, so that what one does is its own loss (groups.h). A host is an address, the source or
  * the destination of its packets, or a pair of both: one record each, in a table like that of
  * the flows (flow_table.h), and bounded like it. Who finds no room there is of host 1, which all
- * such share. What has no host is of host 0, and everything is if `by` says so.
+ * such share. What has no host is of host 0, and everything is if `by` says so. A tc filter may
+ * name the host instead (filter.h).
  *
  *	host 2	record: level  lists: new, short, long	tag 81000	|  heap: the least tag
  *	host 3	record: level  lists: long		tag 82514	v  is served next
@@ -55,6 +56,7 @@ struct sf_host {
 	struct sf_lists	lists;		/* of its own */
 	u64		tag;
 	u32		backlog;	/* bytes that wait, in whatever lists */
+	u32		grown;		/* arrival of the packet with which that became more */
 	u32		queues;		/* with packets */
 };
 
@@ -62,9 +64,13 @@ struct sf_hosts {
 	u32		by;		/* SF_HOSTS_* */
 	bool		nat;		/* addresses are those before NAT */
 	struct sf_host	*host;		/* by number */
+	u16		*of_flow;	/* by the flow's record: its host's number, or another's */
+	u32		flows;		/* how many records */
+	__be32		source;		/* a mask of the addresses that count, IPv4: all ones or 0 */
+	__be32		dest;
 	struct sf_table	table;		/* attained is a host's level */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
-	struct sf_heap	most;		/* of those with packets, by backlog */
+	struct sf_heap	most;		/* of those with packets, by what backlog was or more */
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
 	u64		limit;		/* bytes of level */
@@ -82,10 +88,13 @@ static inline struct sf_flow *sf_host_record(const struct sf_hosts *hosts, u32 n
 /* What is in its bucket: what is due has leaked. */
 static inline u64 sf_host_level(const struct sf_hosts *hosts, struct sf_flow *f, u32 now)
 {
-	u64 leak = mul_u64_u32_shr(hosts->leak, now - f->seen, SF_HOST_LEAK_SHIFT);
+	u32 elapsed = now - f->seen;
 
-	f->attained -= min(f->attained, leak);
-	f->seen = now;
+	if (elapsed) {
+		f->attained -= min(f->attained,
+				   mul_u64_u32_shr(hosts->leak, elapsed, SF_HOST_LEAK_SHIFT));
+		f->seen = now;
+	}
 	return f->attained;
 }
 
@@ -106,6 +115,35 @@ static inline void sf_host_attain(const struct sf_hosts *hosts, u32 n, u32 len)
 
 	if (f)
 		f->attained = min(f->attained + len, hosts->limit + SF_HOST_MARGIN);
+}
+
+/* It is active. What is not IP, as ARP, has a record, and is nobody. */
+static inline void sf_host_seen(struct sf_hosts *hosts, u32 n)
+{
+	struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (!f)
+		return;
+	sf_host_level(hosts, f, jiffies);
+	if (f->epoch == hosts->epoch)
+		return;
+	f->epoch = hosts->epoch;
+	hosts->seen += f->key.ethertype == htons(ETH_P_IP) ||
+		       f->key.ethertype == htons(ETH_P_IPV6) || f->key.v4.src;
+}
+
+/* Is it that of packets with these addresses? */
+static inline bool sf_host_is(const struct sf_hosts *hosts, u32 n, const struct sf_flow_key *key)
+{
+	const struct sf_flow *f = sf_host_record(hosts, n);
+
+	if (!f || f->key.ethertype != key->ethertype)
+		return false;
+	if (sf_flow_key_short(key))
+		return !(((f->key.v4.src ^ key->v4.src) & hosts->source) |
+			 ((f->key.v4.dst ^ key->v4.dst) & hosts->dest));
+	return (!hosts->source || !memcmp(f->key.v6.src, key->v6.src, sizeof(key->v6.src))) &&
+	       (!hosts->dest || !memcmp(f->key.v6.dst, key->v6.dst, sizeof(key->v6.dst)));
 }
 
 /*
@@ -142,55 +180,54 @@ static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_
  * @hosts: the hosts
  * @skb: the packet
  * @key: of its flow
- * @now: jiffies
+ * @named: the host that a filter has named, 0 if none has
  *
  * Return: the number of one with a record, a fresh one if need be, or SF_HOST_SHARED.
  */
 static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *skb,
-				 const struct sf_flow_key *key, u32 now)
+				 const struct sf_flow_key *key, u32 named)
 {
 	struct sf_table *t = &hosts->table;
 	struct sf_flow_key host = *key;
 	struct sf_flow *f;
-	u32 hash, way;
+	u32 hash, way, n;
 
-	if (hosts->nat)
+	if (hosts->nat && !named)
 		sf_host_before_nat(skb, &host);
 	host.ports = 0;
 	host.proto = 0;
-	if (sf_flow_key_short(&host)) {
-		if (hosts->by == SF_HOSTS_SRC)
-			host.v4.dst = 0;
-		else if (hosts->by == SF_HOSTS_DST)
-			host.v4.src = 0;
-	} else if (hosts->by == SF_HOSTS_SRC) {
-		memset(host.v6.dst, 0, sizeof(host.v6.dst));
-	} else if (hosts->by == SF_HOSTS_DST) {
-		memset(host.v6.src, 0, sizeof(host.v6.src));
+	if (unlikely(named)) {
+		/* What has no EtherType has no addresses, either. */
+		memset(&host, 0, sizeof(host));
+		host.v4.src = htonl(named);
+	} else if (sf_flow_key_short(&host)) {
+		host.v4.src &= hosts->source;
+		host.v4.dst &= hosts->dest;
+	} else {
+		if (!hosts->source)
+			memset(host.v6.src, 0, sizeof(host.v6.src));
+		if (!hosts->dest)
+			memset(host.v6.dst, 0, sizeof(host.v6.dst));
 	}
 	hash = sf_flow_key_hash(&host, &t->secret);
 	f = sf_table_find(t, &host, hash);
 	if (unlikely(!f)) {
-		way = sf_table_victim(t, sf_table_set(t, hash), now);
+		way = sf_table_victim(t, sf_table_set(t, hash), jiffies);
 		if (way == SF_WAYS)
 			return SF_HOST_SHARED;
-		f = sf_table_assign(t, &host, hash, way, now);
+		f = sf_table_assign(t, &host, hash, way, jiffies);
 		hosts->host[f - t->flows + SF_HOST_FIRST].tag = hosts->now;
 	}
-	/* It is seen, be the others so few that none can be over its share. */
-	sf_host_level(hosts, f, now);
-	if (f->epoch != hosts->epoch) {
-		f->epoch = hosts->epoch;
-		/* ARP and the like have a record, and are nobody. */
-		hosts->seen += host.ethertype == htons(ETH_P_IP) ||
-			       host.ethertype == htons(ETH_P_IPV6);
-	}
-	return f - t->flows + SF_HOST_FIRST;
+	n = f - t->flows + SF_HOST_FIRST;
+	sf_host_seen(hosts, n);
+	return n;
 }
 
-static inline struct sf_heap_node sf_host_waiting(const struct sf_hosts *hosts, u32 n, u32 arrival)
+static inline struct sf_heap_node sf_host_waiting(const struct sf_hosts *hosts, u32 n)
 {
-	return (struct sf_heap_node) { U32_MAX - hosts->host[n].backlog, ~arrival, n };
+	const struct sf_host *h = &hosts->host[n];
+
+	return (struct sf_heap_node) { U32_MAX - h->backlog, ~h->grown, n };
 }
 
 /* A queue of the host has packets now: its record stays. */
@@ -202,7 +239,7 @@ static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
 	if (f)
 		f->queue = queues;
 	if (queues == 1)
-		sf_heap_add(&hosts->most, sf_host_waiting(hosts, n, 0));
+		sf_heap_add(&hosts->most, sf_host_waiting(hosts, n));
 }
 
 /* And no longer */
@@ -217,21 +254,32 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 		sf_heap_remove(&hosts->most, n);
 }
 
-/* More of it waits, since the packet that came as number @arrival. */
+/*
+ * More of it waits, since the packet that came as number @arrival. If that was more since the host
+ * has come to its place, this is soon enough when somebody asks.
+ */
 static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 arrival)
 {
-	sf_heap_move(&hosts->most, sf_host_waiting(hosts, n, arrival));
+	struct sf_host *h = &hosts->host[n];
+	u32 i = hosts->most.at[n];
+	struct sf_heap_node node;
+
+	if ((s32)(arrival - h->grown) > 0)
+		h->grown = arrival;
+	node = sf_host_waiting(hosts, n);
+	if (node.rank <= hosts->most.node[i].rank)
+		sf_heap_up(&hosts->most, i, node);
 }
 
-/* The host with the most bytes waiting; there is one. It may have sent since it was put there. */
+/* The host with the most bytes waiting; there is one */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
 	struct sf_heap_node first, node;
 
 	for (;;) {
 		first = hosts->most.node[0];
-		node = sf_host_waiting(hosts, first.queue, ~first.arrival);
-		if (node.rank == first.rank)
+		node = sf_host_waiting(hosts, first.queue);
+		if (node.rank == first.rank && node.arrival == first.arrival)
 			return first.queue;
 		sf_heap_lower(&hosts->most, node);
 	}
@@ -294,16 +342,22 @@ static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 static inline void sf_hosts_clear(struct sf_hosts *hosts)
 {
 	sf_table_clear(&hosts->table);
+	if (hosts->of_flow)
+		memset(hosts->of_flow, 0, hosts->flows * sizeof(*hosts->of_flow));
 	hosts->now = 0;
 	if (hosts->host)
 		hosts->host[SF_HOST_SHARED].tag = 0;
 }
 
-/* Allocate for so many hosts, a power of two; 0 or -ENOMEM, and sf_hosts_free() may follow. */
-static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records)
+/* Allocate for so many hosts and flows, powers of two; 0 or -ENOMEM, then sf_hosts_free(). */
+static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records, u32 flows)
 {
 	u32 i;
 
+	hosts->of_flow = kvcalloc(flows, sizeof(*hosts->of_flow), GFP_KERNEL_ACCOUNT);
+	if (!hosts->of_flow)
+		return -ENOMEM;
+	hosts->flows = flows;
 	hosts->host = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->host), GFP_KERNEL_ACCOUNT);
 	if (!hosts->host)
 		return -ENOMEM;
@@ -320,6 +374,7 @@ static inline void sf_hosts_free(struct sf_hosts *hosts)
 	sf_heap_free(&hosts->turns);
 	sf_table_free(&hosts->table);
 	kvfree(hosts->host);
+	kvfree(hosts->of_flow);
 }
 
 #endif

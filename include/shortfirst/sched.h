@@ -39,7 +39,7 @@ struct sf_sched {
 					 * would have to be zeroed and guarded
 					 */
 	struct sf_link_rate link;	/* of kinds that have `buffer` */
-	struct tcf_proto __rcu *filter_list; /* of kinds with classes: filter.h */
+	struct tcf_proto __rcu *filter_list; /* of kinds with filters: filter.h */
 	struct tcf_block *block;
 	/* statistics */
 	u64		drop_limit;
@@ -64,6 +64,7 @@ struct sf_place {
 	u32		hash;		/* of the flow's key */
 	int		class;		/* for the kind */
 	u32		host;		/* hosts.h */
+	u32		named;		/* the host that a tc filter has named; 0: none has */
 };
 
 /* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
@@ -122,10 +123,17 @@ static __always_inline u8 sf_read(struct sf_sched *s, const struct sk_buff *skb,
 	return flags;
 }
 
-/* sf_find - the record of the flow that sf_read() has found, to @to */
-static __always_inline void sf_find(struct sf_sched *s, u32 now, struct sf_place *to)
+/* sf_find - the record of the flow that sf_read() has found, NULL if it has none */
+static __always_inline struct sf_flow *sf_find(const struct sf_sched *s, const struct sf_place *to)
 {
-	to->flow = sf_table_get(&s->table, &s->key, to->hash, now);
+	return sf_table_find(&s->table, &s->key, to->hash);
+}
+
+/* sf_get - @f, which sf_find() has found, or a fresh one, to @to */
+static __always_inline void sf_get(struct sf_sched *s, struct sf_flow *f, u32 now,
+				   struct sf_place *to)
+{
+	to->flow = sf_table_get(&s->table, f, &s->key, to->hash, now);
 	if (unlikely(!to->flow))
 		s->overflow++;
 }

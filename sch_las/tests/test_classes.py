@@ -87,36 +87,6 @@ def test_classid(gate: Callable[..., Gate], classid: str, expected: bool) -> Non
     assert not priority(d0, flow(10), 0x100001)  # skb->priority comes first
 
 
-def test_filter_that_drops(gate: Callable[..., Gate]) -> None:
-    d0 = gate(f"limit 3 {HUGE_IDLE}")
-    run(f"tc filter add {ON_LAS} {FILTERS['u32']} action drop")
-    for ident in range(4):
-        assert d0.send(A.frame(100, ident))  # who sends it is not told
-        d0.send(B.frame(100, 10 + ident))
-        d0.state()
-    assert d0.show()["drops"] == 4 + 1
-    assert d0.order() == [10, 11, 12]
-
-
-def test_filter_that_takes_the_packet(gate: Callable[..., Gate]) -> None:
-    """It comes out elsewhere, and is no drop."""
-    run("ip link add d9 type dummy")
-    run("ip link set d9 up")
-    try:
-        d0 = gate(HUGE_IDLE)
-        run(f"tc filter add {ON_LAS} {FILTERS['u32']} action mirred egress redirect dev d9")
-        for ident in range(4):
-            assert d0.send(A.frame(100, ident))
-            assert d0.send(B.frame(100, 10 + ident))
-            d0.state()
-        with open("/sys/class/net/d9/statistics/tx_packets") as file:
-            assert int(file.read()) >= 4
-        assert (d0.show()["drops"], d0.show()["qlen"]) == (0, 4)
-        assert d0.order() == [10, 11, 12, 13]
-    finally:
-        run("ip link del d9")
-
-
 def test_change_of_class_keeps_a_flow_in_order(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"log 4 {HUGE_IDLE}")
     d0.send(A.frame(9000, 0))
@@ -198,13 +168,3 @@ def test_classes_cannot_be_made(gate: Callable[..., Gate]) -> None:
     refused("tc qdisc replace dev d0 parent 10:0 pfifo")
     refused(f"tc filter add dev d0 parent 10:2 {FILTERS['u32']} classid 10:2")
     assert d0.order() == [1]
-
-
-def test_filters_go_with_the_qdisc(gate: Callable[..., Gate]) -> None:
-    d0 = gate(HUGE_IDLE)
-    for words in FILTERS.values():
-        run(f"tc filter add {ON_LAS} {words} classid 10:2")
-    d0.send(A.frame(100, 1))
-    d0.renew(HUGE_IDLE)
-    assert "10:" not in run(f"tc filter show {ON_LAS}")
-    assert not priority(d0, A)

@@ -64,7 +64,6 @@ TABLE = Table(
     ),
     statistics=(*QUEUE_STATISTICS, *GROUPS_STATISTICS, "longest"),
     flow_statistics=("attained", "host"),
-    classes=False,
     words={"plain": PLAIN},
     published=PLAIN,
     grouped={"known_share": 1},

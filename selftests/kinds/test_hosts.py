@@ -12,6 +12,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import Dot1Q
 
+from selftests.lib.command import run
 from selftests.lib.gate import (
     Flow,
     Gate,
@@ -134,6 +135,38 @@ def test_packets_of_other_kinds(gate: Callable[..., Gate], words: str, by: str) 
     assert known(d0, *(flow_of("tagged", Dot1Q(vlan=5) / ip / UDP()) for ip in (ip4, ip6))) == 0
     assert known(d0, arp(1), arp(2)) == 1
     assert known(d0, ethertype(0x88B5)) == 1
+
+
+@BY
+def test_filter_names_the_host(gate: Callable[..., Gate], words: str, by: str) -> None:
+    """Whatever the addresses are, by the major number, if that is not the qdisc's."""
+    d0 = gate(f"{words} hosts {by} {HUGE_IDLE}")
+    many = [host_flow(0, 1, 2), host_flow(1, 3, 4), host_flow(6, 5, 6), arp(1)]
+    for classid, more in (("5:", 1), ("5:1", 0), ("6:2", 1), ("10:1", 4), ("ffff:0", 1)):
+        run(f"tc filter replace dev d0 parent 10: pref 1 protocol all matchall classid {classid}")
+        assert known(d0, *many) == more, classid
+        run("tc filter del dev d0 parent 10: pref 1")
+    assert known(d0, *many) == 0
+
+
+def test_filter_names_no_host_without_hosts(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} {HUGE_IDLE}")
+    run("tc filter add dev d0 parent 10: protocol all matchall classid 5:1")
+    assert known(d0, host_flow(0, 1, 2)) == 0
+
+
+def test_hosts_that_filters_name_share_the_link(gate: Callable[..., Gate], words: str) -> None:
+    """Flows of many addresses, and a flow of a host that has other ones."""
+    d0 = gate(f"{words} fair {FAIR}b hosts src {HUGE_IDLE}")
+    run("tc filter add dev d0 parent 10: pref 1 protocol ipv6 matchall classid 5:1")
+    many = [of_host("src", 1 + number, 2 * number + 1) for number in range(4)]
+    one = of_host("src", 1, 20)
+    long_flows(d0, [*many, one])
+    fill(d0, many, 100, 1000, 1)
+    fill(d0, [one], 400, 500, 2)
+    d0.release(WARM)
+    out = had(d0.release(120))
+    assert abs(out[1] - out[2]) <= 2000
 
 
 # Long flows

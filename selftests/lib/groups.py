@@ -473,8 +473,12 @@ class Groups(BaseModel):
     def enqueue(self, *packets: Packet) -> bool:
         """One packet, or the segments of one; False if none of them is left."""
         before = self.qlen
-        host = self._host(packets[0])
-        self.hosts.setdefault(host, Host(self.sent_most))
+        waiting = self.queues.get(packets[0].flow)
+        if waiting and waiting.packets:
+            host = waiting.host  # that of all of it, until there is none
+        else:
+            host = self._host(packets[0])
+            self.hosts.setdefault(host, Host(self.sent_most))
         if self._refused(packets[0]):
             self.drop_new += 1
             self.not_split += len(packets) > 1
@@ -526,5 +530,6 @@ class Groups(BaseModel):
         self.had, self.had_last, self.ahead = [0] * SORTS, 0, 0
         for queue in busy:
             self._place(queue)
-            self.hosts[queue.host].grown = queue.packets[-1][0]
+            host = self.hosts[queue.host]
+            host.grown = max(host.grown, queue.packets[-1][0])
         self._trim()

@@ -400,7 +400,6 @@ class Table:
     grouped: Values = field(default_factory=dict)  # what makes it that, but for groups of flows
     records: Values = field(default_factory=dict)  # what gives each flow of TCP that waits a record
     by_class: Values = field(default_factory=dict)  # what leaves the choice of a band to filters
-    classes: bool = True  # are there X:1 and X:2 for filters
     room: int = 0  # bytes that may wait by `buffer`, however slow the link is
     more_extremes: tuple[Values, ...] = ()
 
