@@ -780,8 +780,7 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 	if (g->fair != SF_NEVER)
 		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
 	if (g->hosts.by)
-		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed,
-				  min_t(u64, g->fair, g->s.link.room));
+		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed);
 }
 
 /* The queue has become empty. */

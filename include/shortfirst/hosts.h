@@ -14,11 +14,13 @@
  * SF_HOST_LAG behind the others when it comes back.
  *
  * Newcomers and short flows of all hosts go first, as long as their host has had no more than
- * its share of that lately: they fill a bucket, of which three quarters of the link's rate leak,
- * divided among the hosts that are active. If more is in it than `limit`, the host is over its
- * share, and all that it has waits in lists of its own. These are served as the top ones are:
- * the quiet flows of a host that is busy go first there. What is sent so fills the bucket, too:
- * who does not stop is over his share for good. A host that is alone never is.
+ * its share of that lately: they fill a bucket, of which three quarters of a share leak. A share is
+ * an equal part of the link's rate for each host that is active, or if that is more, an equal part
+ * of what is left to those who want more: who had packets in lists of their own, since they are
+ * over their share or have long flows. If more is in the bucket than `limit`, the host is over, and
+ * all that it has waits in lists of its own. These are served as the top ones are: the quiet flows
+ * of a host that is busy go first there. What is sent so fills the bucket, too: who does not stop is
+ * over his share for good. A host that is alone never is.
  */
 #ifndef _SF_HOSTS_H
 #define _SF_HOSTS_H
@@ -41,8 +43,8 @@
 enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 
 #define SF_HOST_LAG		(32 << 10)	/* bytes */
-#define SF_HOST_LIMIT		(64 << 10)	/* bytes, or less on slow links */
-#define SF_HOST_MARGIN		(16 << 10)	/* and no bucket has more than these beyond */
+#define SF_HOST_LIMIT		(1 << 20)	/* bytes, or what the link sends in a second */
+#define SF_HOST_MARGIN_SHIFT	3		/* no bucket has more than such a part beyond */
 #define SF_HOST_LEAK_SHIFT	16
 
 /* Who is of host 1 has no record. */
@@ -58,6 +60,7 @@ struct sf_host {
 	u32		backlog;	/* bytes that wait, in whatever lists */
 	u32		grown;		/* arrival of the packet with which that became more */
 	u32		queues;		/* with packets */
+	u8		wanted;		/* the last epoch in which it had some in lists of its own */
 };
 
 struct sf_hosts {
@@ -74,9 +77,11 @@ struct sf_hosts {
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
 	u64		limit;		/* bytes of level */
-	u32		seen;		/* active since the link was measured */
-	u32		active;		/* the same of the time between measurements before */
-	u8		epoch;		/* those; wraps */
+	u8		epoch;		/* measurements of the link; wraps. In this one: */
+	u32		seen;		/* hosts that were active, */
+	u32		active;		/* in the one before it, */
+	u32		wanting;	/* those that had packets in lists of their own, */
+	u64		spent;		/* and bytes of short flows of all others */
 };
 
 /* The record of a host, NULL for the one without */
@@ -109,12 +114,16 @@ static inline bool sf_host_over(const struct sf_hosts *hosts, u32 n)
 }
 
 /* It has sent @len bytes of short flows. */
-static inline void sf_host_attain(const struct sf_hosts *hosts, u32 n, u32 len)
+static inline void sf_host_attain(struct sf_hosts *hosts, u32 n, u32 len)
 {
+	u64 most = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
 	struct sf_flow *f = sf_host_record(hosts, n);
+	const struct sf_host *h = &hosts->host[n];
 
+	if (!h->lists.busy && h->wanted != hosts->epoch)
+		hosts->spent += len;
 	if (f)
-		f->attained = min(f->attained + len, hosts->limit + SF_HOST_MARGIN);
+		f->attained = min(f->attained + len, most);
 }
 
 /* It is active. What is not IP, as ARP, has a record, and is nobody. */
@@ -290,14 +299,17 @@ static inline void sf_host_begin(struct sf_hosts *hosts, u32 n, u32 arrivals)
 {
 	struct sf_host *h = &hosts->host[n];
 
+	hosts->wanting += h->wanted != hosts->epoch;
+	h->wanted = hosts->epoch;
 	if (h->tag + SF_HOST_LAG < hosts->now)
 		h->tag = hosts->now - SF_HOST_LAG;
 	sf_heap_add(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
 }
 
-/* And no longer */
+/* And no longer. If it had some all the time it is counted among the wanting, too. */
 static inline void sf_host_end(struct sf_hosts *hosts, u32 n)
 {
+	hosts->host[n].wanted = hosts->epoch;
 	sf_heap_remove(&hosts->turns, n);
 }
 
@@ -319,23 +331,33 @@ static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arri
 		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
 }
 
-/* The link has sent @bytes in @elapsed jiffies; @fair is that of flows, or what may wait. */
-static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed, u64 fair)
+/* A measurement ends, and another one begins. */
+static inline void sf_hosts_begin_epoch(struct sf_hosts *hosts)
 {
-	hosts->active = hosts->seen;
-	hosts->seen = 0;
 	hosts->epoch++;
-	hosts->limit = min_t(u64, SF_HOST_LIMIT, fair / 4);
-	hosts->leak = div64_u64(bytes * 3 << SF_HOST_LEAK_SHIFT,
-				4 * (u64)elapsed * max(hosts->active, 1U));
+	hosts->seen = 0;
+	hosts->wanting = hosts->turns.size;
+	hosts->spent = 0;
+}
+
+/* The link has sent @bytes in @elapsed jiffies. */
+static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed)
+{
+	u64 equal = div_u64(bytes, max(hosts->seen, 1U)), left = bytes;
+
+	hosts->active = hosts->seen;
+	if (hosts->wanting)
+		left = div_u64(bytes - min(bytes, hosts->spent), hosts->wanting);
+	hosts->leak = div_u64(max(equal, left) * 3 << SF_HOST_LEAK_SHIFT, 4 * elapsed);
+	hosts->limit = min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed));
+	sf_hosts_begin_epoch(hosts);
 }
 
 /* Nothing is known of the link: no host is over its share. */
 static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 {
 	hosts->active = 0;
-	hosts->seen = 0;
-	hosts->epoch++;
+	sf_hosts_begin_epoch(hosts);
 }
 
 /* Forget all hosts; none has packets. The table may have no records, if init has failed. */
