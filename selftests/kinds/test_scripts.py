@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is written in the shell: real TCP, and all that is done to a qdisc under load."""
+"""What is written in the shell: real TCP, NAT, and all that is done to a qdisc under load."""
 
 import subprocess
 from pathlib import Path
@@ -11,8 +11,7 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.each_kernel
 
 
-@pytest.mark.parametrize("script", ["tcp", pytest.param("churn", marks=pytest.mark.debug_kernel)])
-def test_script(script: str, kind: str) -> None:
+def passes(script: str, kind: str) -> None:
     done = subprocess.run(
         [HERE / f"{script}.sh", kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -20,3 +19,14 @@ def test_script(script: str, kind: str) -> None:
     assert done.returncode == 0, "\n".join(
         line for line in done.stdout.splitlines() if not line.startswith("ok ")
     )
+
+
+@pytest.mark.parametrize("script", ["tcp", pytest.param("churn", marks=pytest.mark.debug_kernel)])
+def test_script(script: str, kind: str) -> None:
+    passes(script, kind)
+
+
+@pytest.mark.debug_kernel
+@pytest.mark.has("hosts")
+def test_hosts_behind_nat(kind: str) -> None:
+    passes("nat", kind)

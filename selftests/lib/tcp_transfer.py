@@ -3,7 +3,9 @@
 """Move data over TCP and see that it arrives as it was.
 
 tcp_transfer.py serve PORT                      answers connections with the SHA-256 of their data
-tcp_transfer.py send HOST PORT BYTES STREAMS    fails unless all streams arrive intact within 60 s
+tcp_transfer.py supply PORT BYTES               answers them with data and its SHA-256
+tcp_transfer.py send HOST PORT BYTES STREAMS [FROM]  fails unless all streams arrive intact in 60 s
+tcp_transfer.py receive HOST PORT STREAMS [FROM]     the same of streams of `supply`
 tcp_transfer.py repeat HOST PORT BYTES STREAMS  again and again, whatever arrives, until killed
 tcp_transfer.py flood HOST PORT PAUSE-MS        UDP of 50 flows, until killed
 """
@@ -14,6 +16,8 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 
 def answer(connection: socket.socket) -> None:
@@ -27,42 +31,74 @@ def answer(connection: socket.socket) -> None:
     connection.close()
 
 
-def serve(port: int) -> None:
+def give(connection: socket.socket, data: bytes) -> None:
+    try:
+        connection.sendall(data + hashlib.sha256(data).digest())
+    except OSError:
+        pass
+    connection.close()
+
+
+def serve(port: int, to_each: Callable[[socket.socket], None]) -> None:
     server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
     while True:
         connection, _ = server.accept()
-        threading.Thread(target=answer, args=(connection,), daemon=True).start()
+        threading.Thread(target=to_each, args=(connection,), daemon=True).start()
 
 
-def connect(host: str, port: int, end: float) -> socket.socket:
+def connect(host: str, port: int, end: float, source: str | None) -> socket.socket:
+    own = source and (source, 0)
     while True:
         try:
-            return socket.create_connection((host, port), timeout=max(0.1, end - time.monotonic()))
+            left = max(0.1, end - time.monotonic())
+            return socket.create_connection((host, port), left, own or None)
         except ConnectionRefusedError:  # the server is not there yet
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)
 
 
-def stream(host: str, port: int, size: int, seed: int, intact: list[bool], end: float) -> None:
-    data = random.Random(seed).randbytes(size)
-    with connect(host, port, end) as connection:
-        connection.settimeout(max(0.1, end - time.monotonic()))
-        connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
-        reply = b""
-        while part := connection.recv(32):
-            reply += part
-    intact.append(reply == hashlib.sha256(data).digest())
+def all_of(connection: socket.socket) -> bytes:
+    found = b""
+    while part := connection.recv(1 << 16):
+        found += part
+    return found
 
 
-def send(host: str, port: int, size: int, streams: int) -> bool:
+def has_sent(connection: socket.socket, data: bytes) -> bool:
+    connection.sendall(data)
+    connection.shutdown(socket.SHUT_WR)
+    return all_of(connection) == hashlib.sha256(data).digest()
+
+
+def has_received(connection: socket.socket) -> bool:
+    data = all_of(connection)
+    return data[-32:] == hashlib.sha256(data[:-32]).digest()
+
+
+def send(host: str, port: int, size: int, streams: int, source: str | None = None) -> bool:
+    tasks = [partial(has_sent, data=random.Random(i).randbytes(size)) for i in range(streams)]
+    return all_intact(host, port, tasks, source)
+
+
+def receive(host: str, port: int, streams: int, source: str | None = None) -> bool:
+    return all_intact(host, port, [has_received] * streams, source)
+
+
+def all_intact(
+    host: str, port: int, tasks: Sequence[Callable[[socket.socket], bool]], source: str | None
+) -> bool:
+    """A connection for each, all at once"""
     intact: list[bool] = []
+    streams = len(tasks)
     end = time.monotonic() + 60
-    threads = [
-        threading.Thread(target=stream, args=(host, port, size, seed, intact, end))
-        for seed in range(streams)
-    ]
+
+    def run(task: Callable[[socket.socket], bool]) -> None:
+        with connect(host, port, end, source) as connection:
+            connection.settimeout(max(0.1, end - time.monotonic()))
+            intact.append(task(connection))
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -87,9 +123,13 @@ def flood(host: str, port: int, pause: int) -> None:
 def main() -> int:
     match sys.argv[1:]:
         case ["serve", port]:
-            serve(int(port))
-        case ["send", host, port, size, streams]:
-            return 0 if send(host, int(port), int(size), int(streams)) else 1
+            serve(int(port), answer)
+        case ["supply", port, size]:
+            serve(int(port), partial(give, data=random.Random(1).randbytes(int(size))))
+        case ["send", host, port, size, streams, *source]:
+            return 0 if send(host, int(port), int(size), int(streams), *source) else 1
+        case ["receive", host, port, streams, *source]:
+            return 0 if receive(host, int(port), int(streams), *source) else 1
         case ["repeat", host, port, size, streams]:
             while True:
                 send(host, int(port), int(size), int(streams))
