@@ -143,8 +143,10 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
 	struct sf_place to;
+	u32 named = 0; /* as in las_enqueue() */
 
-	to.class = sf_class(skb, sch, &to);
+	to.class = sf_ask_filters(skb, sch, &named);
+	to.named = named;
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	return sf_groups_enqueue(skb, sch, &to, true, to_free, &sqf_kind);

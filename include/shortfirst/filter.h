@@ -17,11 +17,11 @@
 #define SF_CLASS_2	2
 
 /*
- * The class of @skb by tc filter, 0 if that names none; and its host, to @to. If a filter's
+ * The class of @skb by tc filter, 0 if that names none; and its host, to @host. If a filter's
  * action wants it dropped or has taken it, -n, where n is what enqueue has to return.
  */
 static noinline int sf_filter_class(struct sk_buff *skb, const struct Qdisc *sch,
-				    const struct tcf_proto *filter, struct sf_place *to)
+				    const struct tcf_proto *filter, u32 *host)
 {
 	struct tcf_result res;
 	int result;
@@ -39,35 +39,40 @@ static noinline int sf_filter_class(struct sk_buff *skb, const struct Qdisc *sch
 #endif
 	if (result < 0)
 		return 0;
-	if (to && TC_H_MAJ(res.classid) != sch->handle)
-		to->named = TC_H_MAJ(res.classid) >> 16;
+	if (host && TC_H_MAJ(res.classid) != sch->handle)
+		*host = TC_H_MAJ(res.classid) >> 16;
 	return TC_H_MIN(res.classid) == SF_CLASS_1 || TC_H_MIN(res.classid) == SF_CLASS_2 ?
 	       TC_H_MIN(res.classid) : 0;
+}
+
+/* What the tc filters say: as sf_filter_class(), or 0 without any */
+static __always_inline int sf_ask_filters(struct sk_buff *skb, struct Qdisc *sch, u32 *host)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+	struct tcf_proto *filter = rcu_dereference_bh(s->filter_list);
+
+	return filter ? sf_filter_class(skb, sch, filter, host) : 0;
 }
 
 /**
  * sf_class - the class of a packet: X:1, X:2 or neither
  * @skb: the packet
  * @sch: the qdisc
- * @to: gets the host that a filter has named; NULL for kinds without hosts
+ * @host: gets the one that a filter has named; NULL for kinds without hosts
  *
  * skb->priority names it, or else a filter.
  *
  * Return: SF_CLASS_1, SF_CLASS_2 or 0. Negative if the packet is not to be
  * queued: then sf_filtered() goes on.
  */
-static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch, struct sf_place *to)
+static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch, u32 *host)
 {
-	struct sf_sched *s = qdisc_priv(sch);
-	struct tcf_proto *filter = rcu_dereference_bh(s->filter_list);
 	u32 minor = skb->priority ^ sch->handle;
 
-	if (to)
-		to->named = 0;
 	/* A qdisc by default has no handle: then priorities name no class. */
 	if (unlikely((minor == SF_CLASS_1 || minor == SF_CLASS_2) && sch->handle))
 		return minor;
-	return filter ? sf_filter_class(skb, sch, filter, to) : 0;
+	return sf_ask_filters(skb, sch, host);
 }
 
 /* sf_filtered - the end of a packet that filters have kept; what enqueue is to return */

@@ -556,8 +556,8 @@ static noinline void sf_groups_rank_again(struct sf_groups *g, struct sf_queue *
 }
 
 /* sf_groups_place() of a host's queue */
-static noinline void sf_groups_place_host(struct sf_groups *g, struct sf_queue *queue, u8 group,
-					  const struct sf_order *order)
+static __always_inline void sf_groups_place_host(struct sf_groups *g, struct sf_queue *queue,
+						 u8 group, const struct sf_order *order)
 {
 	bool own = group == SF_LONG_FLOWS || sf_host_over(&g->hosts, queue->host);
 
@@ -1204,6 +1204,9 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	/* A busy period begins. */
 	if (g->s.held == 1) {
 		g->last = i;
+		/* What hosts have done while the link was idle, too, is compared with nothing. */
+		if (g->hosts.by && (u32)jiffies - g->s.link.from >= SF_MEASURE)
+			sf_hosts_begin_epoch(&g->hosts);
 		sf_link_restart(&g->s.link);
 		sf_lists_forget_debt(&g->top, g->debt_max);
 	}
@@ -1231,27 +1234,65 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_list
 }
 
 /*
- * The host of a packet of flow @f, if that has a record. Of what waits of a flow all is of one
- * host; and if addresses alone tell who it is, a flow's is the one that it had before, as long as
- * that has the same record.
+ * The host of a packet of flow @f, if that has a record. If addresses alone tell who it is, that is
+ * the one that it had before, as long as this has the same record. 0 if the host is not to get a
+ * @fresh record, and has none.
  */
-static __always_inline void sf_groups_find_host(struct sf_groups *g, const struct sk_buff *skb,
-						const struct sf_flow *f, struct sf_place *to)
+static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct sk_buff *skb,
+					       const struct sf_flow *f, u32 named, bool fresh)
 {
 	struct sf_hosts *hosts = &g->hosts;
-	u16 *known = f ? &hosts->of_flow[f - g->s.table.flows] : NULL;
+	u32 n;
 
-	if (f && f->queue) {
-		to->host = g->s.table.queues[f->queue].host;
-		sf_host_seen(hosts, to->host);
-	} else if (f && sf_host_is(hosts, *known, &g->s.key) && likely(!hosts->nat && !to->named)) {
-		to->host = *known;
-		sf_host_seen(hosts, to->host);
-	} else {
-		to->host = sf_host_find(hosts, skb, &g->s.key, to->named);
-		if (f)
-			*known = to->host;
+	if (f && !named && !hosts->nat) {
+		n = hosts->of_flow[f - g->s.table.flows];
+		if (sf_host_is(hosts, n, &g->s.key)) {
+			sf_host_seen(hosts, n);
+			return n;
+		}
 	}
+	n = sf_host_find(hosts, skb, &g->s.key, named, fresh);
+	if (f)
+		hosts->of_flow[f - g->s.table.flows] = n;
+	return n;
+}
+
+/* Is there no room for one more newcomer, and would @skb be one's? */
+static __always_inline bool sf_groups_full(struct sf_groups *g, const struct sf_lists *l,
+					   const struct sk_buff *skb, const struct sf_flow *f, u8 flags)
+{
+	return unlikely(l->newcomers >= g->newcomers_max) &&
+	       sf_groups_refused(g, l, skb, f, flags);
+}
+
+/*
+ * The host, or SF_ANY_HOST if it may have no more newcomers and @skb would be one's. Who is over his
+ * share has lists of his own. Of what is refused no record is made of a host, either.
+ */
+static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_buff *skb,
+					  const struct sf_flow *f, u8 flags, u32 named,
+					  bool may_refuse)
+{
+	const struct sf_lists *l = &g->top;
+	bool fresh;
+	u32 n;
+
+	/* Of what waits of a flow all is of one host. */
+	if (f && f->queue) {
+		n = g->s.table.queues[f->queue].host;
+		sf_host_seen(&g->hosts, n);
+		return n;
+	}
+	fresh = !may_refuse || l->newcomers < g->newcomers_max;
+	n = sf_groups_find_host(g, skb, f, named, fresh);
+	if (n && sf_host_over(&g->hosts, n))
+		l = &g->hosts.host[n].lists;
+	if (may_refuse && sf_groups_full(g, l, skb, f, flags)) {
+		if (n)
+			sf_host_wants(&g->hosts, n);
+		return SF_ANY_HOST;
+	}
+	return likely(n) ? n : sf_host_find(&g->hosts, skb, &g->s.key, named, true);
 }
 
 /* sf_groups_enqueue - what enqueue is to return, for a packet of class @to->class */
@@ -1263,16 +1304,16 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 	struct sf_groups *g = qdisc_priv(sch);
 	u8 flags = sf_read(&g->s, skb, to);
 	struct sf_flow *f = sf_find(&g->s, to);
-	struct sf_lists *l = &g->top;
+	bool refused;
 
 	to->host = 0;
 	if (unlikely(g->hosts.by)) {
-		sf_groups_find_host(g, skb, f, to);
-		if (sf_host_over(&g->hosts, to->host))
-			l = &g->hosts.host[to->host].lists;
+		to->host = sf_groups_host(g, skb, f, flags, to->named, may_refuse);
+		refused = to->host == SF_ANY_HOST;
+	} else {
+		refused = may_refuse && sf_groups_full(g, &g->top, skb, f, flags);
 	}
-	if (unlikely(l->newcomers >= g->newcomers_max && may_refuse &&
-		     sf_groups_refused(g, l, skb, f, flags))) {
+	if (unlikely(refused)) {
 		g->drop_new++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;

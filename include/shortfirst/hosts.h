@@ -17,7 +17,7 @@
  * its share of that lately: they fill a bucket, of which three quarters of a share leak. A share is
  * an equal part of the link's rate for each host that is active, or if that is more, an equal part
  * of what is left to those who want more: who had packets in lists of their own, since they are
- * over their share or have long flows. If more is in the bucket than `limit`, the host is over, and
+ * over their share or have long flows, or were refused some. If more is in the bucket than `limit`, the host is over, and
  * all that it has waits in lists of its own. These are served as the top ones are: the quiet flows
  * of a host that is busy go first there. What is sent so fills the bucket, too: who does not stop is
  * over his share for good. A host that is alone never is.
@@ -45,6 +45,7 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 #define SF_HOST_LAG		(32 << 10)	/* bytes */
 #define SF_HOST_LIMIT		(1 << 20)	/* bytes, or what the link sends in a second */
 #define SF_HOST_MARGIN_SHIFT	3		/* no bucket has more than such a part beyond */
+#define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
 
 /* Who is of host 1 has no record. */
@@ -60,7 +61,7 @@ struct sf_host {
 	u32		backlog;	/* bytes that wait, in whatever lists */
 	u32		grown;		/* arrival of the packet with which that became more */
 	u32		queues;		/* with packets */
-	u8		wanted;		/* the last epoch in which it had some in lists of its own */
+	u8		wanted;		/* the last epoch in which it wanted more than it had */
 };
 
 struct sf_hosts {
@@ -76,11 +77,12 @@ struct sf_hosts {
 	struct sf_heap	most;		/* of those with packets, by what backlog was or more */
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
-	u64		limit;		/* bytes of level */
+	u64		limit;		/* bytes of level; U64_MAX: the link is not known */
+	u64		cap;		/* no level becomes more; 0: the same */
 	u8		epoch;		/* measurements of the link; wraps. In this one: */
 	u32		seen;		/* hosts that were active, */
 	u32		active;		/* in the one before it, */
-	u32		wanting;	/* those that had packets in lists of their own, */
+	u32		wanting;	/* those that wanted more than they had, */
 	u64		spent;		/* and bytes of short flows of all others */
 };
 
@@ -103,27 +105,40 @@ static inline u64 sf_host_level(const struct sf_hosts *hosts, struct sf_flow *f,
 	return f->attained;
 }
 
-/* Is a host over its share? Those without a record are, for nobody knows how many they are. */
+/*
+ * Is a host over its share? Those without a record are, for nobody knows how many they are. One
+ * that is alone is not: no other has sent anything of late, or has packets waiting.
+ */
 static inline bool sf_host_over(const struct sf_hosts *hosts, u32 n)
 {
 	struct sf_flow *f = sf_host_record(hosts, n);
 
-	if (hosts->active < 2)
+	if (f ? f->attained <= hosts->limit : !hosts->cap)
 		return false;
-	return !f || sf_host_level(hosts, f, jiffies) > hosts->limit;
+	return max3(hosts->active, hosts->seen, hosts->most.size) > 1 &&
+	       (!f || sf_host_level(hosts, f, jiffies) > hosts->limit);
 }
 
 /* It has sent @len bytes of short flows. */
 static inline void sf_host_attain(struct sf_hosts *hosts, u32 n, u32 len)
 {
-	u64 most = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
 	struct sf_flow *f = sf_host_record(hosts, n);
 	const struct sf_host *h = &hosts->host[n];
 
 	if (!h->lists.busy && h->wanted != hosts->epoch)
 		hosts->spent += len;
-	if (f)
-		f->attained = min(f->attained + len, most);
+	/* What leaks is for the time before, else a quiet host would have saved it up. */
+	if (f && sf_host_level(hosts, f, jiffies) < hosts->cap)
+		f->attained = min(f->attained + len, hosts->cap);
+}
+
+/* It wants more than it has: packets of it wait in lists of its own, or were refused. */
+static inline void sf_host_wants(struct sf_hosts *hosts, u32 n)
+{
+	struct sf_host *h = &hosts->host[n];
+
+	hosts->wanting += !h->lists.busy && h->wanted != hosts->epoch;
+	h->wanted = hosts->epoch;
 }
 
 /* It is active. What is not IP, as ARP, has a record, and is nobody. */
@@ -133,7 +148,6 @@ static inline void sf_host_seen(struct sf_hosts *hosts, u32 n)
 
 	if (!f)
 		return;
-	sf_host_level(hosts, f, jiffies);
 	if (f->epoch == hosts->epoch)
 		return;
 	f->epoch = hosts->epoch;
@@ -190,11 +204,13 @@ static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_
  * @skb: the packet
  * @key: of its flow
  * @named: the host that a filter has named, 0 if none has
+ * @fresh: it may get a record if it has none
  *
- * Return: the number of one with a record, a fresh one if need be, or SF_HOST_SHARED.
+ * Return: the number of one with a record, or SF_HOST_SHARED if there is none to be had. 0 if it has
+ * none and is not to get one.
  */
 static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *skb,
-				 const struct sf_flow_key *key, u32 named)
+				 const struct sf_flow_key *key, u32 named, bool fresh)
 {
 	struct sf_table *t = &hosts->table;
 	struct sf_flow_key host = *key;
@@ -221,11 +237,15 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 	hash = sf_flow_key_hash(&host, &t->secret);
 	f = sf_table_find(t, &host, hash);
 	if (unlikely(!f)) {
+		if (!fresh)
+			return 0;
 		way = sf_table_victim(t, sf_table_set(t, hash), jiffies);
 		if (way == SF_WAYS)
 			return SF_HOST_SHARED;
 		f = sf_table_assign(t, &host, hash, way, jiffies);
-		hosts->host[f - t->flows + SF_HOST_FIRST].tag = hosts->now;
+		n = f - t->flows + SF_HOST_FIRST;
+		hosts->host[n].tag = hosts->now;
+		hosts->host[n].wanted = 0;
 	}
 	n = f - t->flows + SF_HOST_FIRST;
 	sf_host_seen(hosts, n);
@@ -259,8 +279,12 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 
 	if (f)
 		f->queue = queues;
-	if (!queues)
-		sf_heap_remove(&hosts->most, n);
+	if (queues)
+		return;
+	/* From now on its record may go, by how long it is silent. */
+	if (f)
+		sf_host_level(hosts, f, jiffies);
+	sf_heap_remove(&hosts->most, n);
 }
 
 /*
@@ -299,8 +323,7 @@ static inline void sf_host_begin(struct sf_hosts *hosts, u32 n, u32 arrivals)
 {
 	struct sf_host *h = &hosts->host[n];
 
-	hosts->wanting += h->wanted != hosts->epoch;
-	h->wanted = hosts->epoch;
+	sf_host_wants(hosts, n);
 	if (h->tag + SF_HOST_LAG < hosts->now)
 		h->tag = hosts->now - SF_HOST_LAG;
 	sf_heap_add(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
@@ -334,7 +357,9 @@ static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arri
 /* A measurement ends, and another one begins. */
 static inline void sf_hosts_begin_epoch(struct sf_hosts *hosts)
 {
-	hosts->epoch++;
+	/* Of what has no record yet it is 0. */
+	if (!++hosts->epoch)
+		hosts->epoch = 1;
 	hosts->seen = 0;
 	hosts->wanting = hosts->turns.size;
 	hosts->spent = 0;
@@ -348,8 +373,11 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 	hosts->active = hosts->seen;
 	if (hosts->wanting)
 		left = div_u64(bytes - min(bytes, hosts->spent), hosts->wanting);
-	hosts->leak = div_u64(max(equal, left) * 3 << SF_HOST_LEAK_SHIFT, 4 * elapsed);
-	hosts->limit = min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed));
+	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), elapsed);
+	/* It falls slowly: who is over is not pardoned by one moment in which the link is slow. */
+	hosts->limit = hosts->cap ? hosts->limit - (hosts->limit >> SF_HOST_FALL_SHIFT) : 0;
+	hosts->limit = max(hosts->limit, min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed)));
+	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
 	sf_hosts_begin_epoch(hosts);
 }
 
@@ -357,6 +385,8 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 {
 	hosts->active = 0;
+	hosts->limit = U64_MAX;
+	hosts->cap = 0;
 	sf_hosts_begin_epoch(hosts);
 }
 

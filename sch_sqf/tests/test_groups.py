@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from selftests.lib.command import run
 from selftests.lib.gate import Gate, attain, flow
 from selftests.lib.options import of
 
@@ -129,3 +130,12 @@ def test_policies_that_change(gate: Callable[..., Gate]) -> None:
     assert d0.order(1) == [0]
     d0.change("policy sqf")
     assert d0.order() == [1, 4, 2, 3]
+
+
+def test_priority_is_no_way_around_filters(gate: Callable[..., Gate]) -> None:
+    """There are no classes that it might name."""
+    d0 = gate(HUGE)
+    run("tc filter add dev d0 parent 10: protocol all matchall action drop")
+    for mark in (0, 0x100001, 0x100002):
+        d0.send(A.frame(100, 1), mark)
+    assert (d0.show()["drops"], d0.show()["qlen"]) == (3, 0)

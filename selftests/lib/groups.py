@@ -478,11 +478,11 @@ class Groups(BaseModel):
             host = waiting.host  # that of all of it, until there is none
         else:
             host = self._host(packets[0])
-            self.hosts.setdefault(host, Host(self.sent_most))
         if self._refused(packets[0]):
             self.drop_new += 1
             self.not_split += len(packets) > 1
             return False
+        self.hosts.setdefault(host, Host(self.sent_most))
         record = self._record(packets[0].flow)
         self.overflow += record is None
         queue = record or self.elsewhere
