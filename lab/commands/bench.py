@@ -79,6 +79,9 @@ def _cases() -> list[Case]:
         )
     cases.append(Case("100 flows, IPv6", f"flows=100 queued=100 count={COUNT} ipv6"))
     cases.append(Case("100 flows, TCP", f"flows=100 queued=100 count={COUNT} tcp"))
+    for hosts in (100, 10000):
+        words = f"flows=10000 hosts={hosts} queued=100 count={COUNT}"
+        cases.append(Case(f"10000 flows, {hosts} hosts", words))
     for flows in (100, 10000):
         words = f"flows={flows} queued=100 count={COUNT} drop"
         cases.append(Case(f"{flows} flows, overload", words, overload=True))

@@ -20,6 +20,7 @@
  *
  *	flows=N		packets are of N flows, at random; half are TCP, half UDP. TCP's
  *			sequence numbers begin all over the space, and grow
+ *	hosts=N		to so many addresses; one unless told
  *	queued=N	packets that wait all the time: each that comes in is
  *			followed by one that goes out
  *	count=N		packets that are timed
@@ -69,6 +70,7 @@
 struct bench_case {
 	char	dev[IFNAMSIZ];
 	u32	flows;
+	u32	hosts;
 	u32	queued;
 	u32	count;
 	u32	segs;
@@ -183,6 +185,7 @@ static struct sk_buff *bench_skb(struct net_device *dev, struct bench_state *s)
 		ip6->saddr.s6_addr32[0] = htonl(0xfd000000);
 		ip6->saddr.s6_addr32[3] = htonl(addr + 1);
 		ip6->daddr.s6_addr32[0] = htonl(0xfd000001);
+		ip6->daddr.s6_addr32[3] = htonl(flow % c->hosts);
 	} else {
 		ip = skb_put_zero(skb, sizeof(*ip));
 		ip->version = 4;
@@ -191,7 +194,7 @@ static struct sk_buff *bench_skb(struct net_device *dev, struct bench_state *s)
 		ip->protocol = tcp ? IPPROTO_TCP : IPPROTO_UDP;
 		ip->ttl = 64;
 		ip->saddr = htonl(0x0a000001 + addr);
-		ip->daddr = htonl(0x0affff01);
+		ip->daddr = htonl(0x0aff0001 + flow % c->hosts);
 	}
 
 	skb_set_transport_header(skb, network_len);
@@ -404,7 +407,7 @@ static int bench_run(struct Qdisc *sch, const struct bench_case *c,
 }
 
 enum {
-	BENCH_DEV, BENCH_FLOWS, BENCH_QUEUED, BENCH_COUNT, BENCH_SEGS,
+	BENCH_DEV, BENCH_FLOWS, BENCH_HOSTS, BENCH_QUEUED, BENCH_COUNT, BENCH_SEGS,
 	BENCH_BEFORE, BENCH_COLD, BENCH_MOST,
 	BENCH_DROP, BENCH_NEW, BENCH_TCP, BENCH_KNOWN, BENCH_IPV6,
 	BENCH_RECYCLE, BENCH_WHAT
@@ -413,6 +416,7 @@ enum {
 static const match_table_t bench_words = {
 	{ BENCH_DEV, "dev=%s" },
 	{ BENCH_FLOWS, "flows=%u" },
+	{ BENCH_HOSTS, "hosts=%u" },
 	{ BENCH_QUEUED, "queued=%u" },
 	{ BENCH_COUNT, "count=%u" },
 	{ BENCH_SEGS, "segs=%u" },
@@ -448,6 +452,9 @@ static int bench_parse(char *text, struct bench_case *c)
 			break;
 		case BENCH_FLOWS:
 			c->flows = number;
+			break;
+		case BENCH_HOSTS:
+			c->hosts = number;
 			break;
 		case BENCH_QUEUED:
 			c->queued = number;
@@ -489,7 +496,7 @@ static int bench_parse(char *text, struct bench_case *c)
 			return -EINVAL;
 		}
 	}
-	if (!c->flows || !c->count || c->segs >= 64 || c->cold > BENCH_MOST_COLD)
+	if (!c->flows || !c->hosts || !c->count || c->segs >= 64 || c->cold > BENCH_MOST_COLD)
 		return -EINVAL;
 	if (c->recycle && c->segs > 1)	/* segments are not as large */
 		return -EINVAL;
@@ -502,7 +509,7 @@ static ssize_t bench_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *ppos)
 {
 	struct bench_case c = {
-		.flows = 1, .count = 1000, .before = BENCH_ALL_FLOWS
+		.flows = 1, .hosts = 1, .count = 1000, .before = BENCH_ALL_FLOWS
 	};
 	struct net_device *dev;
 	struct Qdisc *sch;
