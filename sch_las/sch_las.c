@@ -155,12 +155,12 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
 	struct sf_place to;
-	u32 named = 0; /* not in @to, which is in registers as long as nobody has its address */
+	int said = sf_class_and_host(skb, sch);
 
-	to.class = sf_class(skb, sch, &named);
-	to.named = named;
-	if (unlikely(to.class < 0))
-		return sf_filtered(skb, sch, to_free, to.class);
+	if (unlikely(said < 0))
+		return sf_filtered(skb, sch, to_free, said);
+	to.class = said & SF_CLASS_MASK;
+	to.named = said;
 	return sf_groups_enqueue(skb, sch, &to, to.class != TC_LAS_CLASS_PRIORITY, to_free,
 				 &las_kind);
 }

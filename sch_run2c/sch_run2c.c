@@ -367,7 +367,7 @@ static int run2c_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct run2c_sched *q = qdisc_priv(sch);
 	struct sf_place to = {};
 
-	to.class = sf_class(skb, sch, NULL);
+	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	if ((q->opt[TCA_RUN2C_LEARN] || run2c_counts(q)) && !to.class)

@@ -263,7 +263,7 @@ static int sift_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	u8 flags;
 	int ret;
 
-	to.class = sf_class(skb, sch, NULL);
+	to.class = sf_class(skb, sch);
 	if (unlikely(to.class < 0))
 		return sf_filtered(skb, sch, to_free, to.class);
 	if (unlikely(to.class && !sf_bands_hashed(&q->bands)))

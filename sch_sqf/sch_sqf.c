@@ -143,12 +143,12 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		       struct sk_buff **to_free)
 {
 	struct sf_place to;
-	u32 named = 0; /* as in las_enqueue() */
+	int said = sf_ask_filters(skb, sch);
 
-	to.class = sf_ask_filters(skb, sch, &named);
-	to.named = named;
-	if (unlikely(to.class < 0))
-		return sf_filtered(skb, sch, to_free, to.class);
+	if (unlikely(said < 0))
+		return sf_filtered(skb, sch, to_free, said);
+	to.class = 0;
+	to.named = said;
 	return sf_groups_enqueue(skb, sch, &to, true, to_free, &sqf_kind);
 }
 

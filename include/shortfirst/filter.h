@@ -15,13 +15,14 @@
 
 #define SF_CLASS_1	1
 #define SF_CLASS_2	2
+#define SF_CLASS_MASK	3	/* what is above is the host that a filter has named */
 
 /*
- * The class of @skb by tc filter, 0 if that names none; and its host, to @host. If a filter's
- * action wants it dropped or has taken it, -n, where n is what enqueue has to return.
+ * The class of @skb by tc filter, 0 if that names none; and its host << SF_NAMED_SHIFT. If a
+ * filter's action wants it dropped or has taken it, -n, where n is what enqueue has to return.
  */
 static noinline int sf_filter_class(struct sk_buff *skb, const struct Qdisc *sch,
-				    const struct tcf_proto *filter, u32 *host)
+				    const struct tcf_proto *filter)
 {
 	struct tcf_result res;
 	int result;
@@ -39,40 +40,49 @@ static noinline int sf_filter_class(struct sk_buff *skb, const struct Qdisc *sch
 #endif
 	if (result < 0)
 		return 0;
-	if (host && TC_H_MAJ(res.classid) != sch->handle)
-		*host = TC_H_MAJ(res.classid) >> 16;
-	return TC_H_MIN(res.classid) == SF_CLASS_1 || TC_H_MIN(res.classid) == SF_CLASS_2 ?
-	       TC_H_MIN(res.classid) : 0;
+	result = TC_H_MIN(res.classid);
+	if (result != SF_CLASS_1 && result != SF_CLASS_2)
+		result = 0;
+	if (TC_H_MAJ(res.classid) != sch->handle)
+		result |= TC_H_MAJ(res.classid) >> 16 << SF_NAMED_SHIFT;
+	return result;
 }
 
 /* What the tc filters say: as sf_filter_class(), or 0 without any */
-static __always_inline int sf_ask_filters(struct sk_buff *skb, struct Qdisc *sch, u32 *host)
+static __always_inline int sf_ask_filters(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct sf_sched *s = qdisc_priv(sch);
 	struct tcf_proto *filter = rcu_dereference_bh(s->filter_list);
 
-	return filter ? sf_filter_class(skb, sch, filter, host) : 0;
+	return filter ? sf_filter_class(skb, sch, filter) : 0;
 }
 
 /**
- * sf_class - the class of a packet: X:1, X:2 or neither
+ * sf_class_and_host - the class of a packet: X:1, X:2 or neither; and the host that a filter names
  * @skb: the packet
  * @sch: the qdisc
- * @host: gets the one that a filter has named; NULL for kinds without hosts
  *
  * skb->priority names it, or else a filter.
  *
- * Return: SF_CLASS_1, SF_CLASS_2 or 0. Negative if the packet is not to be
- * queued: then sf_filtered() goes on.
+ * Return: SF_CLASS_1, SF_CLASS_2 or 0, and the host << SF_NAMED_SHIFT. Negative if the packet is
+ * not to be queued: then sf_filtered() goes on.
  */
-static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch, u32 *host)
+static __always_inline int sf_class_and_host(struct sk_buff *skb, struct Qdisc *sch)
 {
 	u32 minor = skb->priority ^ sch->handle;
 
 	/* A qdisc by default has no handle: then priorities name no class. */
 	if (unlikely((minor == SF_CLASS_1 || minor == SF_CLASS_2) && sch->handle))
 		return minor;
-	return sf_ask_filters(skb, sch, host);
+	return sf_ask_filters(skb, sch);
+}
+
+/* sf_class - the same without the host, for kinds that know of none */
+static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch)
+{
+	int said = sf_class_and_host(skb, sch);
+
+	return said < 0 ? said : said & SF_CLASS_MASK;
 }
 
 /* sf_filtered - the end of a packet that filters have kept; what enqueue is to return */

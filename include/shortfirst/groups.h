@@ -1257,17 +1257,18 @@ static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct
 	return n;
 }
 
-/* Is there no room for one more newcomer, and would @skb be one's? */
+/* Is there no room for one more newcomer, and would @skb, that @may_refuse be, be one's? */
 static __always_inline bool sf_groups_full(struct sf_groups *g, const struct sf_lists *l,
-					   const struct sk_buff *skb, const struct sf_flow *f, u8 flags)
+					   const struct sk_buff *skb, const struct sf_flow *f,
+					   u8 flags, bool may_refuse)
 {
-	return unlikely(l->newcomers >= g->newcomers_max) &&
+	return unlikely(l->newcomers >= g->newcomers_max) && may_refuse &&
 	       sf_groups_refused(g, l, skb, f, flags);
 }
 
 /*
- * The host, or SF_ANY_HOST if it may have no more newcomers and @skb would be one's. Who is over his
- * share has lists of his own. Of what is refused no record is made of a host, either.
+ * The host, or SF_ANY_HOST if it may have no more newcomers and @skb would be one's. Who is over
+ * his share has lists of his own. Of what is refused no record is made of a host, either.
  */
 static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_buff *skb,
 					  const struct sf_flow *f, u8 flags, u32 named,
@@ -1287,7 +1288,7 @@ static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_b
 	n = sf_groups_find_host(g, skb, f, named, fresh);
 	if (n && sf_host_over(&g->hosts, n))
 		l = &g->hosts.host[n].lists;
-	if (may_refuse && sf_groups_full(g, l, skb, f, flags)) {
+	if (sf_groups_full(g, l, skb, f, flags, may_refuse)) {
 		if (n)
 			sf_host_wants(&g->hosts, n);
 		return SF_ANY_HOST;
@@ -1308,10 +1309,11 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 
 	to->host = 0;
 	if (unlikely(g->hosts.by)) {
-		to->host = sf_groups_host(g, skb, f, flags, to->named, may_refuse);
+		to->host = sf_groups_host(g, skb, f, flags, to->named >> SF_NAMED_SHIFT,
+					  may_refuse);
 		refused = to->host == SF_ANY_HOST;
 	} else {
-		refused = may_refuse && sf_groups_full(g, &g->top, skb, f, flags);
+		refused = sf_groups_full(g, &g->top, skb, f, flags, may_refuse);
 	}
 	if (unlikely(refused)) {
 		g->drop_new++;

@@ -17,10 +17,10 @@
  * its share of that lately: they fill a bucket, of which three quarters of a share leak. A share is
  * an equal part of the link's rate for each host that is active, or if that is more, an equal part
  * of what is left to those who want more: who had packets in lists of their own, since they are
- * over their share or have long flows, or were refused some. If more is in the bucket than `limit`, the host is over, and
- * all that it has waits in lists of its own. These are served as the top ones are: the quiet flows
- * of a host that is busy go first there. What is sent so fills the bucket, too: who does not stop is
- * over his share for good. A host that is alone never is.
+ * over their share or have long flows, or were refused some. If more is in the bucket than
+ * `limit`, the host is over, and all that it has waits in lists of its own. These are served as the
+ * top ones are: the quiet flows of a host that is busy go first there. What is sent so fills the
+ * bucket, too: who does not stop is over his share for good. A host that is alone never is.
  */
 #ifndef _SF_HOSTS_H
 #define _SF_HOSTS_H
@@ -29,6 +29,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/netfilter.h>
+#include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
@@ -43,7 +44,7 @@
 enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 
 #define SF_HOST_LAG		(32 << 10)	/* bytes */
-#define SF_HOST_LIMIT		(1 << 20)	/* bytes, or what the link sends in a second */
+#define SF_HOST_LIMIT		SZ_1M		/* bytes, or what the link sends in a second */
 #define SF_HOST_MARGIN_SHIFT	3		/* no bucket has more than such a part beyond */
 #define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
@@ -70,7 +71,7 @@ struct sf_hosts {
 	struct sf_host	*host;		/* by number */
 	u16		*of_flow;	/* by the flow's record: its host's number, or another's */
 	u32		flows;		/* how many records */
-	__be32		source;		/* a mask of the addresses that count, IPv4: all ones or 0 */
+	__be32		source;		/* a mask of the address, if it counts, or else 0 */
 	__be32		dest;
 	struct sf_table	table;		/* attained is a host's level */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
@@ -206,8 +207,8 @@ static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_
  * @named: the host that a filter has named, 0 if none has
  * @fresh: it may get a record if it has none
  *
- * Return: the number of one with a record, or SF_HOST_SHARED if there is none to be had. 0 if it has
- * none and is not to get one.
+ * Return: the number of one with a record, or SF_HOST_SHARED if there is none to be had. 0 if it
+ * has none and is not to get one.
  */
 static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *skb,
 				 const struct sf_flow_key *key, u32 named, bool fresh)

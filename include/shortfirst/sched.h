@@ -64,8 +64,10 @@ struct sf_place {
 	u32		hash;		/* of the flow's key */
 	int		class;		/* for the kind */
 	u32		host;		/* hosts.h */
-	u32		named;		/* the host that a tc filter has named; 0: none has */
+	u32		named;		/* << SF_NAMED_SHIFT: the host that a tc filter has named */
 };
+
+#define SF_NAMED_SHIFT	2
 
 /* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
 struct sf_kind {
