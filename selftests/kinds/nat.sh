@@ -81,11 +81,11 @@ both_ways() { # NAME HOST FROM-ONE FROM-OTHER NAT HOSTS
 	check "$1: setup of ifb, $5" bottleneck ifb0 $protocol dst "$5"
 	check "$1: from one" upload "$2" "$3"
 	check "$1: from the other" upload "$2" "$4"
-	check "$1: all has been sent, $5" within 10 ended
+	check "$1: all has been sent, $5" within 30 ended
 	check "$1: senders, $5" known r1 "$6"
 	check "$1: to one" download "$2" "$3"
 	check "$1: to the other" download "$2" "$4"
-	check "$1: all has been received, $5" within 10 ended
+	check "$1: all has been received, $5" within 30 ended
 	check "$1: receivers, $5" known ifb0 "$6"
 	tc -n rtr qdisc del dev r1 root
 	tc -n rtr qdisc del dev ifb0 root
