@@ -457,9 +457,9 @@ static noinline void sf_groups_leave_own(struct sf_groups *g, struct sf_queue *q
 		sf_host_end(&g->hosts, queue->host);
 }
 
+/* A queue leaves its group; what waits there of it is no longer counted. */
 static __always_inline void sf_groups_leave(struct sf_groups *g, struct sf_queue *queue)
 {
-	sf_groups_count(g, queue, -queue->backlog);
 	if (unlikely(queue->own))
 		sf_groups_leave_own(g, queue);
 	else
@@ -515,14 +515,24 @@ static __always_inline void sf_groups_lose(struct sf_groups *g, struct sf_queue 
 	}
 }
 
+/* A host's queue has packets now; its flow remembers whose it is. */
+static inline void sf_groups_take_host_of(struct sf_groups *g, const struct sf_queue *queue)
+{
+	sf_host_take(&g->hosts, queue->host);
+	if (!sf_is_elsewhere(queue))
+		g->hosts.of_flow[queue->flow] = queue->host;
+}
+
 /* Put a queue with packets into another group, or its first. */
 static noinline void sf_groups_move(struct sf_groups *g, struct sf_queue *queue, u8 group,
 				    bool own, const struct sf_order *order)
 {
-	if (queue->group != SF_NOBODYS)
+	if (queue->group != SF_NOBODYS) {
+		sf_groups_count(g, queue, -queue->backlog);
 		sf_groups_leave(g, queue);
-	else if (queue->host)
-		sf_host_take(&g->hosts, queue->host);
+	} else if (queue->host) {
+		sf_groups_take_host_of(g, queue);
+	}
 	sf_groups_enter(g, queue, group, own, order);
 	/* There it may be more of a loser than it was. */
 	if (queue->heaped)
@@ -700,8 +710,8 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_or
 	u32 host = g->hosts.by ? sf_host_most(&g->hosts) : 0;
 	struct sf_lists *own = host ? &g->hosts.host[host].lists : &g->top;
 	struct sf_lists *l = own->busy ? own : &g->top;
-	struct sf_queue *ranked = sf_groups_last_ranked(l, host);
-	struct sf_queue *newest = sf_groups_newest(g, l, host), *last;
+	struct sf_queue *ranked = sf_groups_last_ranked(l, host ?: SF_ANY_HOST);
+	struct sf_queue *newest = sf_groups_newest(g, l, host ?: SF_ANY_HOST), *last;
 	struct sf_queue *loser = sf_groups_first_loser(g, order);
 	u64 fresh = sf_groups_waiting_new(l);
 	u64 others = fresh + l->waiting[SF_SHORT_FLOWS];
@@ -1251,10 +1261,7 @@ static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct
 			return n;
 		}
 	}
-	n = sf_host_find(hosts, skb, &g->s.key, named, fresh);
-	if (f)
-		hosts->of_flow[f - g->s.table.flows] = n;
-	return n;
+	return sf_host_find(hosts, skb, &g->s.key, named, fresh);
 }
 
 /* Is there no room for one more newcomer, and would @skb, that @may_refuse be, be one's? */
@@ -1267,15 +1274,29 @@ static __always_inline bool sf_groups_full(struct sf_groups *g, const struct sf_
 }
 
 /*
- * The host, or SF_ANY_HOST if it may have no more newcomers and @skb would be one's. Who is over
- * his share has lists of his own. Of what is refused no record is made of a host, either.
+ * sf_groups_host() if some lists, of all or of host @n, have no room for newcomers. Who is over his
+ * share has lists of his own. Of what is refused no record is made of a host, either.
  */
+static noinline u32 sf_groups_host_if_full(struct sf_groups *g, const struct sk_buff *skb,
+					   const struct sf_flow *f, u8 flags, u32 named, u32 n)
+{
+	const struct sf_lists *l = &g->top;
+
+	if (n && sf_host_over(&g->hosts, n))
+		l = &g->hosts.host[n].lists;
+	if (!sf_groups_full(g, l, skb, f, flags, true))
+		return n ?: sf_host_find(&g->hosts, skb, &g->s.key, named, true);
+	if (n)
+		sf_host_wants(&g->hosts, n);
+	return SF_ANY_HOST;
+}
+
+/* The host, or SF_ANY_HOST if it may have no more newcomers and @skb would be one's */
 static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_buff *skb,
 					  const struct sf_flow *f, u8 flags, u32 named,
 					  bool may_refuse)
 {
-	const struct sf_lists *l = &g->top;
-	bool fresh;
+	bool full = g->top.newcomers >= g->newcomers_max;
 	u32 n;
 
 	/* Of what waits of a flow all is of one host. */
@@ -1284,16 +1305,11 @@ static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_b
 		sf_host_seen(&g->hosts, n);
 		return n;
 	}
-	fresh = !may_refuse || l->newcomers < g->newcomers_max;
-	n = sf_groups_find_host(g, skb, f, named, fresh);
-	if (n && sf_host_over(&g->hosts, n))
-		l = &g->hosts.host[n].lists;
-	if (sf_groups_full(g, l, skb, f, flags, may_refuse)) {
-		if (n)
-			sf_host_wants(&g->hosts, n);
-		return SF_ANY_HOST;
-	}
-	return likely(n) ? n : sf_host_find(&g->hosts, skb, &g->s.key, named, true);
+	n = sf_groups_find_host(g, skb, f, named, !may_refuse || !full);
+	full |= g->hosts.host[n].lists.newcomers >= g->newcomers_max;
+	if (likely(!full) || !may_refuse)
+		return n;
+	return sf_groups_host_if_full(g, skb, f, flags, named, n);
 }
 
 /* sf_groups_enqueue - what enqueue is to return, for a packet of class @to->class */
@@ -1348,6 +1364,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
 			continue;
+		sf_groups_count(g, queue, -queue->backlog);
 		sf_groups_emptied(g, queue);
 		g->s.held -= queue->qlen;
 		queue->qlen = 0;
@@ -1416,6 +1433,7 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
 			continue;
+		sf_groups_count(g, queue, -queue->backlog);
 		sf_groups_leave(g, queue);
 		if (queue->host)
 			sf_host_release(&g->hosts, queue->host);

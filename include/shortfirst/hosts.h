@@ -25,6 +25,7 @@
 #ifndef _SF_HOSTS_H
 #define _SF_HOSTS_H
 
+#include <linux/if_ether.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -49,6 +50,9 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 #define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
 
+/* Who has no more waiting loses no packet while another one has: bytes. */
+#define SF_HOST_SPARED		ETH_FRAME_LEN
+
 /* Who is of host 1 has no record. */
 #define SF_HOST_SHARED		1
 #define SF_HOST_FIRST		2
@@ -61,8 +65,8 @@ struct sf_host {
 	u64		tag;
 	u32		backlog;	/* bytes that wait, in whatever lists */
 	u32		grown;		/* arrival of the packet with which that became more */
-	u32		queues;		/* with packets */
 	u8		wanted;		/* the last epoch in which it wanted more than it had */
+	bool		heaped;		/* in the heap `most` */
 };
 
 struct sf_hosts {
@@ -75,7 +79,11 @@ struct sf_hosts {
 	__be32		dest;
 	struct sf_table	table;		/* attained is a host's level */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
-	struct sf_heap	most;		/* of those with packets, by what backlog was or more */
+	struct sf_heap	most;		/* by what backlog was or more: of those who have had more
+					 * than SF_HOST_SPARED since they had no packets
+					 */
+	u32		waiting;	/* hosts with packets */
+	u32		shared_queues;	/* of host 1, with packets; of others: their record's queue */
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
 	u64		limit;		/* bytes of level; U64_MAX: the link is not known */
@@ -116,7 +124,7 @@ static inline bool sf_host_over(const struct sf_hosts *hosts, u32 n)
 
 	if (f ? f->attained <= hosts->limit : !hosts->cap)
 		return false;
-	return max3(hosts->active, hosts->seen, hosts->most.size) > 1 &&
+	return max3(hosts->active, hosts->seen, hosts->waiting) > 1 &&
 	       (!f || sf_host_level(hosts, f, jiffies) > hosts->limit);
 }
 
@@ -260,32 +268,59 @@ static inline struct sf_heap_node sf_host_waiting(const struct sf_hosts *hosts, 
 	return (struct sf_heap_node) { U32_MAX - h->backlog, ~h->grown, n };
 }
 
-/* A queue of the host has packets now: its record stays. */
-static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
+/* How many queues of the host have packets. While there are any its record stays. */
+static inline u32 *sf_host_queues(struct sf_hosts *hosts, u32 n)
 {
-	u32 queues = ++hosts->host[n].queues;
 	struct sf_flow *f = sf_host_record(hosts, n);
 
-	if (f)
-		f->queue = queues;
-	if (queues == 1)
-		sf_heap_add(&hosts->most, sf_host_waiting(hosts, n));
+	return f ? &f->queue : &hosts->shared_queues;
+}
+
+/* A queue of the host has packets now. */
+static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
+{
+	u32 *queues = sf_host_queues(hosts, n);
+
+	hosts->waiting += !*queues;
+	++*queues;
+}
+
+static inline void sf_host_spare(struct sf_hosts *hosts, u32 n)
+{
+	hosts->host[n].heaped = false;
+	sf_heap_remove(&hosts->most, n);
 }
 
 /* And no longer */
 static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 {
-	u32 queues = --hosts->host[n].queues;
 	struct sf_flow *f = sf_host_record(hosts, n);
 
-	if (f)
-		f->queue = queues;
-	if (queues)
+	if (--*sf_host_queues(hosts, n))
 		return;
+	hosts->waiting--;
 	/* From now on its record may go, by how long it is silent. */
 	if (f)
 		sf_host_level(hosts, f, jiffies);
-	sf_heap_remove(&hosts->most, n);
+	if (hosts->host[n].heaped)
+		sf_host_spare(hosts, n);
+}
+
+/* A host has more waiting than is spared: put it where it belongs in the heap. */
+static noinline void sf_host_climb(struct sf_hosts *hosts, u32 n)
+{
+	struct sf_heap_node node = sf_host_waiting(hosts, n);
+	struct sf_host *h = &hosts->host[n];
+	u32 i;
+
+	if (!h->heaped) {
+		h->heaped = true;
+		sf_heap_add(&hosts->most, node);
+		return;
+	}
+	i = hosts->most.at[n];
+	if (node.rank <= hosts->most.node[i].rank)
+		sf_heap_up(&hosts->most, i, node);
 }
 
 /*
@@ -295,28 +330,33 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 arrival)
 {
 	struct sf_host *h = &hosts->host[n];
-	u32 i = hosts->most.at[n];
-	struct sf_heap_node node;
 
 	if ((s32)(arrival - h->grown) > 0)
 		h->grown = arrival;
-	node = sf_host_waiting(hosts, n);
-	if (node.rank <= hosts->most.node[i].rank)
-		sf_heap_up(&hosts->most, i, node);
+	if (h->backlog > SF_HOST_SPARED)
+		sf_host_climb(hosts, n);
 }
 
-/* The host with the most bytes waiting; there is one */
+/*
+ * The host with the most bytes waiting. If none has more than is spared, one of those with packets
+ * in lists of their own, or if there is none, 0: whoever it is.
+ */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
 	struct sf_heap_node first, node;
 
-	for (;;) {
+	while (hosts->most.size) {
 		first = hosts->most.node[0];
+		if (hosts->host[first.queue].backlog <= SF_HOST_SPARED) {
+			sf_host_spare(hosts, first.queue);
+			continue;
+		}
 		node = sf_host_waiting(hosts, first.queue);
 		if (node.rank == first.rank && node.arrival == first.arrival)
 			return first.queue;
 		sf_heap_lower(&hosts->most, node);
 	}
+	return hosts->turns.size ? hosts->turns.node[hosts->turns.size - 1].queue : 0;
 }
 
 /* It has packets in lists of its own now; @arrivals orders those that are alike. */

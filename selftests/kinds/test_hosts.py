@@ -470,6 +470,28 @@ def test_of_equal_hosts_the_newest_loses(gate: Callable[..., Gate], words: str, 
     assert had(d0.release()) == {first: 3000, 3 - first: 2000, 3: 1000}
 
 
+def test_of_hosts_with_little_the_newest_newcomer_loses(
+    gate: Callable[..., Gate], words: str
+) -> None:
+    """None has more than a full packet: it is as if there were no hosts."""
+    d0 = gate(f"{words} limit 4 hosts src {HUGE_IDLE}")
+    for host, length in enumerate((700, 1400, 600, 600, 600)):
+        d0.send(of_host("src", host, 0).frame(length, host))
+    assert d0.order() == [0, 1, 2, 3]
+
+
+def test_of_hosts_with_little_one_with_long_flows_loses(
+    gate: Callable[..., Gate], words: str
+) -> None:
+    d0 = gate(f"{words} fair {FAIR}b limit 4 hosts src {HUGE_IDLE}")
+    bulk = of_host("src", 9, 0)
+    long_flows(d0, [bulk])
+    d0.send(bulk.frame(600, 9))
+    for host in range(4):
+        d0.send(of_host("src", host, 0).frame(1000, host))
+    assert d0.order() == [0, 1, 2, 3]
+
+
 # The table of hosts
 
 

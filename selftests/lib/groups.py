@@ -10,6 +10,7 @@ the rate of the link has to be unknown then, so that no host is over its share. 
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ AHEAD_PART = 8  # small flows go ahead of others for one of so many bytes of the
 AHEAD = AHEAD_PART * 1514  # and for no more of such a part at a time
 NO_HOSTS, SRC, DST, BOTH = range(4)  # the values of `hosts`
 LAG = 32 << 10  # bytes that a host which comes back may be behind the others
+MUCH = 1515  # bytes: hosts with less waiting lose no packet while one has as much
 LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
 
 # How the options of models are called, and what is not the same there
@@ -209,11 +211,15 @@ class Groups(BaseModel):
         return {"hosts_known": len(self.hosts) - 1, "hosts_over": own, "host_evictions": 0}
 
     def _most(self) -> Any:
-        """The host with the most bytes waiting, of equals that to which a packet came last"""
+        """The host with the most bytes waiting, of equals that to which a packet came last. If that
+        is not much, one with long flows, or if there is none, None: whoever it is."""
         waiting = dict.fromkeys(self.hosts, 0)
         for queue in self._busy():
             waiting[queue.host] += queue.backlog
-        return max(waiting, key=lambda name: (waiting[name], self.hosts[name].grown))
+        most = max(waiting, key=lambda name: (waiting[name], self.hosts[name].grown))
+        if waiting[most] >= MUCH:
+            return most
+        return self.turns.nodes[-1][1] if self.turns.nodes else None
 
     def ambiguous(self, flow: Any, begins: bool) -> bool:
         """Does it depend on the kernel's clock what becomes of a packet of this flow?"""
@@ -320,8 +326,8 @@ class Groups(BaseModel):
             fresh = sorted(fresh, key=lambda queue: (self.had[queue.sort], queue.sort))
         return fresh[:1]
 
-    def _newest(self, host: Host) -> list[Queue]:
-        fresh = [queue for queue in self.news if self.hosts[queue.host] is host]
+    def _newest(self, of: Callable[[Queue], bool]) -> list[Queue]:
+        fresh = [queue for queue in self.news if of(queue)]
         if self.opt.known:
             fresh = sorted(fresh, key=lambda q: (len(self._fresh(q.sort)), -q.sort))
         return fresh[-1:]
@@ -414,14 +420,17 @@ class Groups(BaseModel):
 
     def _victim(self) -> Queue:
         """With `hosts`: of the host with the most, of its long flows if there are any"""
-        host = self.hosts[self._most() if self.opt.hosts else 0]
-        losers, ranked, newest = self._losers(), self._ranked(), self._newest(host)
-        if self.opt.hosts:
-            ranked = [queue for queue in ranked if self.hosts[queue.host] is host]
-            losers = [queue for queue in losers if self.hosts[queue.host] is host]
-            if host.turns:
-                ranked, newest = [], []
-                losers = [queue for queue in losers if queue.group == LONG]
+        name = self._most() if self.opt.hosts else None
+        host = self.hosts[0 if name is None else name]
+
+        def of_host(queue: Queue) -> bool:
+            return name is None or queue.host == name
+
+        ranked, newest = [*filter(of_host, self._ranked())], self._newest(of_host)
+        losers = [*filter(of_host, self._losers())]
+        if self.opt.hosts and host.turns:
+            ranked, newest = [], []
+            losers = [queue for queue in losers if queue.group == LONG]
         losers, ranked = losers[:1], ranked[-1:]
         first = losers[0].group if losers else ""
         fresh, short, long = (self._waiting(group) for group in (NEW, SHORT, LONG))
