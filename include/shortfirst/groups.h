@@ -265,7 +265,7 @@ static inline struct sf_queue *sf_groups_first_of(const struct sf_groups *g,
 /* Those that a queue is in */
 static inline struct sf_lists *sf_groups_lists(struct sf_groups *g, const struct sf_queue *queue)
 {
-	return queue->own ? &g->hosts.host[queue->host].lists : &g->top;
+	return queue->own ? &g->hosts.own[queue->host] : &g->top;
 }
 
 /* Do newcomers of several sorts wait? Only then it counts what each sort has. */
@@ -367,25 +367,26 @@ static inline u64 sf_groups_waiting_new(const struct sf_lists *l)
 	return bytes;
 }
 
-/* Count bytes that come to a host's queue. For the top lists all in hosts' own are long flows'. */
-static inline void sf_groups_count_host(struct sf_groups *g, const struct sf_queue *queue,
-					u32 bytes)
-{
-	struct sf_host *host = &g->hosts.host[queue->host];
-
-	host->backlog += bytes;
-	if (queue->own)
-		host->lists.waiting[queue->group] += bytes;
-	g->top.waiting[queue->own ? SF_LONG_FLOWS : queue->group] += bytes;
-}
-
+/* Count bytes that come to a queue. For the top lists all in hosts' own are long flows'. */
 static __always_inline void sf_groups_count(struct sf_groups *g, const struct sf_queue *queue,
 					    u32 bytes)
 {
+	u8 group = queue->group;
+
+	if (unlikely(queue->own)) {
+		g->hosts.own[queue->host].waiting[group] += bytes;
+		group = SF_LONG_FLOWS;
+	}
+	g->top.waiting[group] += bytes;
+}
+
+/* Bytes that have waited in a queue are gone. */
+static __always_inline void sf_groups_uncount(struct sf_groups *g, const struct sf_queue *queue,
+					      u32 bytes)
+{
+	sf_groups_count(g, queue, -bytes);
 	if (unlikely(queue->host))
-		sf_groups_count_host(g, queue, bytes);
-	else
-		g->top.waiting[queue->group] += bytes;
+		g->hosts.host[queue->host].backlog -= bytes;
 }
 
 /* Put a queue in the order of its group there. */
@@ -436,7 +437,7 @@ static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue
 	queue->own = own;
 	sf_groups_count(g, queue, queue->backlog);
 	if (unlikely(own)) {
-		l = &g->hosts.host[queue->host].lists;
+		l = &g->hosts.own[queue->host];
 		if (!l->busy) {
 			sf_lists_forget_turns(l);
 			sf_lists_forget_debt(l, g->debt_max);
@@ -449,7 +450,7 @@ static __always_inline void sf_groups_enter(struct sf_groups *g, struct sf_queue
 
 static noinline void sf_groups_leave_own(struct sf_groups *g, struct sf_queue *queue)
 {
-	struct sf_lists *l = &g->hosts.host[queue->host].lists;
+	struct sf_lists *l = &g->hosts.own[queue->host];
 
 	sf_groups_del(g, l, queue);
 	sf_lists_uncount(&g->top, SF_LONG_FLOWS);
@@ -569,7 +570,7 @@ static noinline void sf_groups_rank_again(struct sf_groups *g, struct sf_queue *
 static __always_inline void sf_groups_place_host(struct sf_groups *g, struct sf_queue *queue,
 						 u8 group, const struct sf_order *order)
 {
-	bool own = group == SF_LONG_FLOWS || sf_host_over(&g->hosts, queue->host);
+	bool own = group == SF_LONG_FLOWS || sf_host_over(&g->hosts, &g->hosts.host[queue->host]);
 
 	if (group != queue->group || own != queue->own)
 		sf_groups_move(g, queue, group, own, order);
@@ -708,7 +709,7 @@ static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_qu
 static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_order *order)
 {
 	u32 host = g->hosts.by ? sf_host_most(&g->hosts) : 0;
-	struct sf_lists *own = host ? &g->hosts.host[host].lists : &g->top;
+	struct sf_lists *own = host ? &g->hosts.own[host] : &g->top;
 	struct sf_lists *l = own->busy ? own : &g->top;
 	struct sf_queue *ranked = sf_groups_last_ranked(l, host ?: SF_ANY_HOST);
 	struct sf_queue *newest = sf_groups_newest(g, l, host ?: SF_ANY_HOST), *last;
@@ -814,7 +815,7 @@ static __always_inline struct sk_buff *sf_groups_take(struct Qdisc *sch,
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sk_buff *skb = sf_take_first(sch, queue);
 
-	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
+	sf_groups_uncount(g, queue, qdisc_pkt_len(skb));
 	if (unlikely(sf_is_elsewhere(queue)))
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	return skb;
@@ -889,6 +890,7 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sk_buff *skb = sf_take_first(sch, queue);
+	struct sf_host *h;
 
 	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
 	if (unlikely(sf_groups_sorts_meet(l)) && sf_groups_is_new(queue->group)) {
@@ -896,8 +898,11 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 		l->had[queue->group] += qdisc_pkt_len(skb);
 	}
 	g->s.table.flows[queue->flow].known = true;
-	if (unlikely(queue->host))
-		sf_host_attain(&g->hosts, queue->host, qdisc_pkt_len(skb));
+	if (unlikely(queue->host)) {
+		h = &g->hosts.host[queue->host];
+		h->backlog -= qdisc_pkt_len(skb);
+		sf_host_attain(&g->hosts, h, qdisc_pkt_len(skb));
+	}
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
 	else
@@ -1028,7 +1033,7 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 			owed = sf_groups_overdue(g, l);
 		queue = ahead ?: owed ?: sf_groups_next_short(g, l);
 		if (!top || likely(!queue->host) || moved == SF_MOVED ||
-		    !sf_host_over(&g->hosts, queue->host))
+		    !sf_host_over(&g->hosts, &g->hosts.host[queue->host]))
 			break;
 		/* Its host has come to be over its share since it was put here. */
 		sf_groups_move(g, queue, queue->group, true, order);
@@ -1055,7 +1060,7 @@ static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	u32 n = sf_host_next(&g->hosts);
-	struct sk_buff *skb = sf_groups_take_from(sch, &g->hosts.host[n].lists, false, order);
+	struct sk_buff *skb = sf_groups_take_from(sch, &g->hosts.own[n], false, order);
 
 	sf_host_sent(&g->hosts, n, qdisc_pkt_len(skb), g->s.arrivals);
 	return skb;
@@ -1075,7 +1080,7 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	g->s.victim = queue->flow;
 	sf_count_drop(&g->s);
 	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
-	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
+	sf_groups_uncount(g, queue, qdisc_pkt_len(skb));
 	if (unlikely(sf_is_elsewhere(queue))) {
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	} else {
@@ -1208,7 +1213,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	sf_groups_place(g, queue, order);
 	cb->flow = sf_groups_time(g, queue);
 	if (unlikely(queue->host))
-		sf_host_grown(&g->hosts, queue->host, cb->arrival);
+		sf_host_grown(&g->hosts, queue->host, qdisc_pkt_len(skb), cb->arrival);
 	sf_groups_lose(g, queue, order);
 	g->last = max(g->last, i);
 	/* A busy period begins. */
@@ -1245,11 +1250,11 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_list
 
 /*
  * The host of a packet of flow @f, if that has a record. If addresses alone tell who it is, that is
- * the one that it had before, as long as this has the same record. 0 if the host is not to get a
- * @fresh record, and has none.
+ * the one that it had before, as long as this has the same record. 0 if there is no room for
+ * newcomers, and the host has no record.
  */
 static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct sk_buff *skb,
-					       const struct sf_flow *f, u32 named, bool fresh)
+					       const struct sf_flow *f, u32 named, bool may_refuse)
 {
 	struct sf_hosts *hosts = &g->hosts;
 	u32 n;
@@ -1261,7 +1266,8 @@ static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct
 			return n;
 		}
 	}
-	return sf_host_find(hosts, skb, &g->s.key, named, fresh);
+	return sf_host_find(hosts, skb, &g->s.key, named,
+			    !may_refuse || g->top.newcomers < g->newcomers_max);
 }
 
 /* Is there no room for one more newcomer, and would @skb, that @may_refuse be, be one's? */
@@ -1280,14 +1286,15 @@ static __always_inline bool sf_groups_full(struct sf_groups *g, const struct sf_
 static noinline u32 sf_groups_host_if_full(struct sf_groups *g, const struct sk_buff *skb,
 					   const struct sf_flow *f, u8 flags, u32 named, u32 n)
 {
+	struct sf_host *h = &g->hosts.host[n];
 	const struct sf_lists *l = &g->top;
 
-	if (n && sf_host_over(&g->hosts, n))
-		l = &g->hosts.host[n].lists;
+	if (n && sf_host_over(&g->hosts, h))
+		l = &g->hosts.own[n];
 	if (!sf_groups_full(g, l, skb, f, flags, true))
 		return n ?: sf_host_find(&g->hosts, skb, &g->s.key, named, true);
 	if (n)
-		sf_host_wants(&g->hosts, n);
+		sf_host_wants(&g->hosts, h);
 	return SF_ANY_HOST;
 }
 
@@ -1296,7 +1303,6 @@ static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_b
 					  const struct sf_flow *f, u8 flags, u32 named,
 					  bool may_refuse)
 {
-	bool full = g->top.newcomers >= g->newcomers_max;
 	u32 n;
 
 	/* Of what waits of a flow all is of one host. */
@@ -1305,9 +1311,9 @@ static __always_inline u32 sf_groups_host(struct sf_groups *g, const struct sk_b
 		sf_host_seen(&g->hosts, n);
 		return n;
 	}
-	n = sf_groups_find_host(g, skb, f, named, !may_refuse || !full);
-	full |= g->hosts.host[n].lists.newcomers >= g->newcomers_max;
-	if (likely(!full) || !may_refuse)
+	n = sf_groups_find_host(g, skb, f, named, may_refuse);
+	if (!may_refuse ||
+	    likely(g->top.newcomers < g->newcomers_max && !g->hosts.host[n].busy))
 		return n;
 	return sf_groups_host_if_full(g, skb, f, flags, named, n);
 }
@@ -1364,7 +1370,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
 			continue;
-		sf_groups_count(g, queue, -queue->backlog);
+		sf_groups_uncount(g, queue, queue->backlog);
 		sf_groups_emptied(g, queue);
 		g->s.held -= queue->qlen;
 		queue->qlen = 0;
@@ -1433,7 +1439,7 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
 			continue;
-		sf_groups_count(g, queue, -queue->backlog);
+		sf_groups_uncount(g, queue, queue->backlog);
 		sf_groups_leave(g, queue);
 		if (queue->host)
 			sf_host_release(&g->hosts, queue->host);
@@ -1471,6 +1477,17 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	sf_groups_forget_link(g);
 }
 
+/* What waits in a queue is of another host now. */
+static inline void sf_groups_move_to_host(struct sf_groups *g, const struct sf_queue *queue)
+{
+	u32 arrival = sf_cb(queue->tail)->arrival;
+	u32 grown = g->hosts.host[queue->host].grown;
+
+	if ((s32)(arrival - grown) < 0)
+		arrival = grown;
+	sf_host_grown(&g->hosts, queue->host, queue->backlog, arrival);
+}
+
 /* The options have changed: the order may be another one. */
 static __always_inline void sf_groups_sort_again(struct sf_groups *g,
 						 const struct sf_order *order)
@@ -1482,10 +1499,10 @@ static __always_inline void sf_groups_sort_again(struct sf_groups *g,
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
 			continue;
+		if (queue->host && queue->group == SF_NOBODYS)
+			sf_groups_move_to_host(g, queue);
 		sf_groups_place(g, queue, order);
 		sf_groups_lose(g, queue, order);
-		if (queue->host)
-			sf_host_grown(&g->hosts, queue->host, sf_cb(queue->tail)->arrival);
 	}
 }
 

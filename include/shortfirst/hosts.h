@@ -50,8 +50,8 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 #define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
 
-/* Who has no more waiting loses no packet while another one has: bytes. */
-#define SF_HOST_SPARED		ETH_FRAME_LEN
+/* Who has less waiting loses no packet while another one has as much: bytes, of more than one. */
+#define SF_HOST_MUCH		(ETH_FRAME_LEN + 1)
 
 /* Who is of host 1 has no record. */
 #define SF_HOST_SHARED		1
@@ -60,34 +60,48 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 /* So many queues of hosts that have come to be over their share are moved at a time. */
 #define SF_MOVED		8
 
+/* Nobody's bucket has as much but that of host 1, which never leaks. */
+#define SF_HOST_ALWAYS		U32_MAX
+
+/* What each packet needs of its host */
 struct sf_host {
-	struct sf_lists	lists;		/* of its own */
-	u64		tag;
+	u32		level;		/* bytes in its bucket */
+	u32		seen;		/* jiffies: what was due until then has leaked */
+	u32		queues;		/* with packets */
 	u32		backlog;	/* bytes that wait, in whatever lists */
 	u32		grown;		/* arrival of the packet with which that became more */
-	u8		wanted;		/* the last epoch in which it wanted more than it had */
-	bool		heaped;		/* in the heap `most` */
+	u32		most;		/* in the heap of this: what that was or more;
+					 * else SF_HOST_MUCH
+					 */
+	u8		epoch;		/* the last in which it was active, */
+	u8		wanted;		/* and in which it wanted more than it had */
+	bool		busy;		/* it has packets in lists of its own */
+	bool		heaped;
+	u32		unused;		/* to multiply by a power of two is cheap */
 };
+
+static_assert(sizeof(struct sf_host) == 32);
 
 struct sf_hosts {
 	u32		by;		/* SF_HOSTS_* */
 	bool		nat;		/* addresses are those before NAT */
-	struct sf_host	*host;		/* by number */
+	struct sf_host	*host;		/* by number, */
+	struct sf_lists	*own;		/* their lists */
 	u16		*of_flow;	/* by the flow's record: its host's number, or another's */
 	u32		flows;		/* how many records */
 	__be32		source;		/* a mask of the address, if it counts, or else 0 */
 	__be32		dest;
-	struct sf_table	table;		/* attained is a host's level */
-	struct sf_heap	turns;		/* of those with packets in lists of their own */
-	struct sf_heap	most;		/* by what backlog was or more: of those who have had more
-					 * than SF_HOST_SPARED since they had no packets
+	struct sf_table	table;		/* of a record, queue is whether it has packets, and rest
+					 * its tag
 					 */
+	u64		shared_tag;	/* of host 1 */
+	struct sf_heap	turns;		/* of those with packets in lists of their own */
+	struct sf_heap	most;		/* of those who have had SF_HOST_MUCH since they had none */
 	u32		waiting;	/* hosts with packets */
-	u32		shared_queues;	/* of host 1, with packets; of others: their record's queue */
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
-	u64		limit;		/* bytes of level; U64_MAX: the link is not known */
-	u64		cap;		/* no level becomes more; 0: the same */
+	u32		limit;		/* bytes of level; SF_HOST_ALWAYS: the link is not known */
+	u32		cap;		/* no level becomes more; 0: the same */
 	u8		epoch;		/* measurements of the link; wraps. In this one: */
 	u32		seen;		/* hosts that were active, */
 	u32		active;		/* in the one before it, */
@@ -101,67 +115,68 @@ static inline struct sf_flow *sf_host_record(const struct sf_hosts *hosts, u32 n
 	return n < SF_HOST_FIRST ? NULL : &hosts->table.flows[n - SF_HOST_FIRST];
 }
 
-/* What is in its bucket: what is due has leaked. */
-static inline u64 sf_host_level(const struct sf_hosts *hosts, struct sf_flow *f, u32 now)
+static inline u64 *sf_host_tag(struct sf_hosts *hosts, u32 n)
 {
-	u32 elapsed = now - f->seen;
+	struct sf_flow *f = sf_host_record(hosts, n);
 
-	if (elapsed) {
-		f->attained -= min(f->attained,
-				   mul_u64_u32_shr(hosts->leak, elapsed, SF_HOST_LEAK_SHIFT));
-		f->seen = now;
+	return f ? &f->rest : &hosts->shared_tag;
+}
+
+/* What is in its bucket: what is due has leaked. */
+static inline u32 sf_host_level(const struct sf_hosts *hosts, struct sf_host *h, u32 now)
+{
+	u32 elapsed = now - h->seen;
+
+	if (elapsed && h->level != SF_HOST_ALWAYS) {
+		h->level -= min_t(u64, h->level,
+				  mul_u64_u32_shr(hosts->leak, elapsed, SF_HOST_LEAK_SHIFT));
+		h->seen = now;
 	}
-	return f->attained;
+	return h->level;
 }
 
 /*
  * Is a host over its share? Those without a record are, for nobody knows how many they are. One
  * that is alone is not: no other has sent anything of late, or has packets waiting.
  */
-static inline bool sf_host_over(const struct sf_hosts *hosts, u32 n)
+static inline bool sf_host_over(const struct sf_hosts *hosts, struct sf_host *h)
 {
-	struct sf_flow *f = sf_host_record(hosts, n);
-
-	if (f ? f->attained <= hosts->limit : !hosts->cap)
+	if (h->level <= hosts->limit)
 		return false;
 	return max3(hosts->active, hosts->seen, hosts->waiting) > 1 &&
-	       (!f || sf_host_level(hosts, f, jiffies) > hosts->limit);
+	       sf_host_level(hosts, h, jiffies) > hosts->limit;
 }
 
 /* It has sent @len bytes of short flows. */
-static inline void sf_host_attain(struct sf_hosts *hosts, u32 n, u32 len)
+static inline void sf_host_attain(struct sf_hosts *hosts, struct sf_host *h, u32 len)
 {
-	struct sf_flow *f = sf_host_record(hosts, n);
-	const struct sf_host *h = &hosts->host[n];
-
-	if (!h->lists.busy && h->wanted != hosts->epoch)
+	if (!h->busy && h->wanted != hosts->epoch)
 		hosts->spent += len;
 	/* What leaks is for the time before, else a quiet host would have saved it up. */
-	if (f && sf_host_level(hosts, f, jiffies) < hosts->cap)
-		f->attained = min(f->attained + len, hosts->cap);
+	if (sf_host_level(hosts, h, jiffies) < hosts->cap)
+		h->level = min(h->level + len, hosts->cap);
 }
 
 /* It wants more than it has: packets of it wait in lists of its own, or were refused. */
-static inline void sf_host_wants(struct sf_hosts *hosts, u32 n)
+static inline void sf_host_wants(struct sf_hosts *hosts, struct sf_host *h)
 {
-	struct sf_host *h = &hosts->host[n];
-
-	hosts->wanting += !h->lists.busy && h->wanted != hosts->epoch;
+	hosts->wanting += !h->busy && h->wanted != hosts->epoch;
 	h->wanted = hosts->epoch;
 }
 
 /* It is active. What is not IP, as ARP, has a record, and is nobody. */
 static inline void sf_host_seen(struct sf_hosts *hosts, u32 n)
 {
-	struct sf_flow *f = sf_host_record(hosts, n);
+	struct sf_host *h = &hosts->host[n];
+	struct sf_flow *f;
 
-	if (!f)
+	if (likely(h->epoch == hosts->epoch))
 		return;
-	if (f->epoch == hosts->epoch)
-		return;
-	f->epoch = hosts->epoch;
-	hosts->seen += f->key.ethertype == htons(ETH_P_IP) ||
-		       f->key.ethertype == htons(ETH_P_IPV6) || f->key.v4.src;
+	h->epoch = hosts->epoch;
+	f = sf_host_record(hosts, n);
+	if (f)
+		hosts->seen += f->key.ethertype == htons(ETH_P_IP) ||
+			       f->key.ethertype == htons(ETH_P_IPV6) || f->key.v4.src;
 }
 
 /* Is it that of packets with these addresses? */
@@ -224,6 +239,7 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 	struct sf_table *t = &hosts->table;
 	struct sf_flow_key host = *key;
 	struct sf_flow *f;
+	struct sf_host *h;
 	u32 hash, way, n;
 
 	if (hosts->nat && !named)
@@ -252,9 +268,12 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 		if (way == SF_WAYS)
 			return SF_HOST_SHARED;
 		f = sf_table_assign(t, &host, hash, way, jiffies);
-		n = f - t->flows + SF_HOST_FIRST;
-		hosts->host[n].tag = hosts->now;
-		hosts->host[n].wanted = 0;
+		f->rest = hosts->now;
+		h = &hosts->host[f - t->flows + SF_HOST_FIRST];
+		h->level = 0;
+		h->seen = jiffies;
+		h->epoch = 0;
+		h->wanted = 0;
 	}
 	n = f - t->flows + SF_HOST_FIRST;
 	sf_host_seen(hosts, n);
@@ -268,92 +287,95 @@ static inline struct sf_heap_node sf_host_waiting(const struct sf_hosts *hosts, 
 	return (struct sf_heap_node) { U32_MAX - h->backlog, ~h->grown, n };
 }
 
-/* How many queues of the host have packets. While there are any its record stays. */
-static inline u32 *sf_host_queues(struct sf_hosts *hosts, u32 n)
-{
-	struct sf_flow *f = sf_host_record(hosts, n);
-
-	return f ? &f->queue : &hosts->shared_queues;
-}
-
-/* A queue of the host has packets now. */
+/* A queue of the host has packets now: its record stays. */
 static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
 {
-	u32 *queues = sf_host_queues(hosts, n);
+	struct sf_flow *f;
 
-	hosts->waiting += !*queues;
-	++*queues;
+	if (hosts->host[n].queues++)
+		return;
+	hosts->waiting++;
+	f = sf_host_record(hosts, n);
+	if (f)
+		f->queue = 1;
 }
 
+/* It is no longer in the heap of those with the most waiting. */
 static inline void sf_host_spare(struct sf_hosts *hosts, u32 n)
 {
 	hosts->host[n].heaped = false;
+	hosts->host[n].most = SF_HOST_MUCH;
 	sf_heap_remove(&hosts->most, n);
 }
 
-/* And no longer */
+/* A queue of it has none any more. With the last one its record may go, by how long it is silent. */
 static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 {
-	struct sf_flow *f = sf_host_record(hosts, n);
+	struct sf_host *h = &hosts->host[n];
+	struct sf_flow *f;
 
-	if (--*sf_host_queues(hosts, n))
+	if (--h->queues)
 		return;
 	hosts->waiting--;
-	/* From now on its record may go, by how long it is silent. */
-	if (f)
-		sf_host_level(hosts, f, jiffies);
-	if (hosts->host[n].heaped)
+	f = sf_host_record(hosts, n);
+	if (f) {
+		f->queue = 0;
+		f->seen = jiffies;
+		f->attained = h->level;
+	}
+	if (h->heaped)
 		sf_host_spare(hosts, n);
 }
 
-/* A host has more waiting than is spared: put it where it belongs in the heap. */
+/* As much of it waits as never before, or much now: put it where it belongs in the heap. */
 static noinline void sf_host_climb(struct sf_hosts *hosts, u32 n)
 {
-	struct sf_heap_node node = sf_host_waiting(hosts, n);
 	struct sf_host *h = &hosts->host[n];
-	u32 i;
+	struct sf_heap_node node = sf_host_waiting(hosts, n);
 
-	if (!h->heaped) {
-		h->heaped = true;
-		sf_heap_add(&hosts->most, node);
+	h->most = h->backlog;
+	if (h->heaped) {
+		sf_heap_up(&hosts->most, hosts->most.at[n], node);
 		return;
 	}
-	i = hosts->most.at[n];
-	if (node.rank <= hosts->most.node[i].rank)
-		sf_heap_up(&hosts->most, i, node);
+	h->heaped = true;
+	sf_heap_add(&hosts->most, node);
 }
 
 /*
- * More of it waits, since the packet that came as number @arrival. If that was more since the host
- * has come to its place, this is soon enough when somebody asks.
+ * @len bytes more of it wait, since the packet that came as number @arrival. If more have waited
+ * since it has come to its place in the heap, this is soon enough when somebody asks.
  */
-static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 arrival)
+static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 len, u32 arrival)
 {
 	struct sf_host *h = &hosts->host[n];
 
-	if ((s32)(arrival - h->grown) > 0)
-		h->grown = arrival;
-	if (h->backlog > SF_HOST_SPARED)
+	h->backlog += len;
+	h->grown = arrival;
+	if (h->backlog >= h->most)
 		sf_host_climb(hosts, n);
 }
 
 /*
- * The host with the most bytes waiting. If none has more than is spared, one of those with packets
- * in lists of their own, or if there is none, 0: whoever it is.
+ * The host with the most bytes waiting. If that is not much it is one of those with packets in
+ * lists of their own, or if there is none, 0: as if there were no hosts.
  */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
 	struct sf_heap_node first, node;
+	struct sf_host *h;
 
 	while (hosts->most.size) {
 		first = hosts->most.node[0];
-		if (hosts->host[first.queue].backlog <= SF_HOST_SPARED) {
+		h = &hosts->host[first.queue];
+		if (h->backlog < SF_HOST_MUCH) {
 			sf_host_spare(hosts, first.queue);
 			continue;
 		}
 		node = sf_host_waiting(hosts, first.queue);
 		if (node.rank == first.rank && node.arrival == first.arrival)
 			return first.queue;
+		h->most = h->backlog;
 		sf_heap_lower(&hosts->most, node);
 	}
 	return hosts->turns.size ? hosts->turns.node[hosts->turns.size - 1].queue : 0;
@@ -363,17 +385,20 @@ static inline u32 sf_host_most(struct sf_hosts *hosts)
 static inline void sf_host_begin(struct sf_hosts *hosts, u32 n, u32 arrivals)
 {
 	struct sf_host *h = &hosts->host[n];
+	u64 *tag = sf_host_tag(hosts, n);
 
-	sf_host_wants(hosts, n);
-	if (h->tag + SF_HOST_LAG < hosts->now)
-		h->tag = hosts->now - SF_HOST_LAG;
-	sf_heap_add(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
+	sf_host_wants(hosts, h);
+	h->busy = true;
+	if (*tag + SF_HOST_LAG < hosts->now)
+		*tag = hosts->now - SF_HOST_LAG;
+	sf_heap_add(&hosts->turns, (struct sf_heap_node) { *tag, arrivals, n });
 }
 
 /* And no longer. If it had some all the time it is counted among the wanting, too. */
 static inline void sf_host_end(struct sf_hosts *hosts, u32 n)
 {
 	hosts->host[n].wanted = hosts->epoch;
+	hosts->host[n].busy = false;
 	sf_heap_remove(&hosts->turns, n);
 }
 
@@ -388,11 +413,11 @@ static inline u32 sf_host_next(struct sf_hosts *hosts)
 /* It has sent @len bytes in its turn; @arrivals as in sf_host_begin(). */
 static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arrivals)
 {
-	struct sf_host *h = &hosts->host[n];
+	u64 *tag = sf_host_tag(hosts, n);
 
-	h->tag += len;
-	if (h->lists.busy)
-		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { h->tag, arrivals, n });
+	*tag += len;
+	if (hosts->host[n].busy)
+		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { *tag, arrivals, n });
 }
 
 /* A measurement ends, and another one begins. */
@@ -417,7 +442,7 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), elapsed);
 	/* It falls slowly: who is over is not pardoned by one moment in which the link is slow. */
 	hosts->limit = hosts->cap ? hosts->limit - (hosts->limit >> SF_HOST_FALL_SHIFT) : 0;
-	hosts->limit = max(hosts->limit, min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed)));
+	hosts->limit = max_t(u32, hosts->limit, min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed)));
 	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
 	sf_hosts_begin_epoch(hosts);
 }
@@ -426,7 +451,7 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 {
 	hosts->active = 0;
-	hosts->limit = U64_MAX;
+	hosts->limit = SF_HOST_ALWAYS;
 	hosts->cap = 0;
 	sf_hosts_begin_epoch(hosts);
 }
@@ -438,8 +463,7 @@ static inline void sf_hosts_clear(struct sf_hosts *hosts)
 	if (hosts->of_flow)
 		memset(hosts->of_flow, 0, hosts->flows * sizeof(*hosts->of_flow));
 	hosts->now = 0;
-	if (hosts->host)
-		hosts->host[SF_HOST_SHARED].tag = 0;
+	hosts->shared_tag = 0;
 }
 
 /* Allocate for so many hosts and flows, powers of two; 0 or -ENOMEM, then sf_hosts_free(). */
@@ -452,10 +476,14 @@ static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records, u32 flows)
 		return -ENOMEM;
 	hosts->flows = flows;
 	hosts->host = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->host), GFP_KERNEL_ACCOUNT);
-	if (!hosts->host)
+	hosts->own = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->own), GFP_KERNEL_ACCOUNT);
+	if (!hosts->host || !hosts->own)
 		return -ENOMEM;
-	for (i = 0; i < records + SF_HOST_FIRST; i++)
-		hosts->host[i].lists.ranked = RB_ROOT_CACHED;
+	for (i = 0; i < records + SF_HOST_FIRST; i++) {
+		hosts->own[i].ranked = RB_ROOT_CACHED;
+		hosts->host[i].most = SF_HOST_MUCH;
+	}
+	hosts->host[SF_HOST_SHARED].level = SF_HOST_ALWAYS;
 	return sf_table_init(&hosts->table, records, SF_FIRST_QUEUE) ?:
 	       sf_heap_init(&hosts->turns, records + SF_HOST_FIRST) ?:
 	       sf_heap_init(&hosts->most, records + SF_HOST_FIRST);
@@ -466,6 +494,7 @@ static inline void sf_hosts_free(struct sf_hosts *hosts)
 	sf_heap_free(&hosts->most);
 	sf_heap_free(&hosts->turns);
 	sf_table_free(&hosts->table);
+	kvfree(hosts->own);
 	kvfree(hosts->host);
 	kvfree(hosts->of_flow);
 }

@@ -43,12 +43,12 @@ struct sf_lists {
 	u32		waiting[SF_GROUPS];	/* their bytes, wrapping as backlog does */
 	u32		newcomers;	/* of all sorts */
 	s32		ahead;		/* bytes * SF_AHEAD_PART that small ones may go ahead */
+	bool		late;		/* the long flows are owed a fair share */
 	s64		overdue;	/* what short flows owe those that wait for long */
 	u64		known_credit;	/* of those whose first packet has left: bands.h */
 	s64		credit;		/* what long flows have not had, in hundredths */
 	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
 	u64		had_last;	/* by the one that was served last, before it was */
-	bool		late;		/* the long flows are owed a fair share */
 };
 
 static inline bool sf_groups_is_new(u8 group)
