@@ -704,7 +704,8 @@ static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_qu
  * flows, and if no queue has had two packets, the last of the order.
  *
  * The host with the most waiting loses, be it in lists of its own or in the top ones, but for
- * when none of the first losers, the last and the newest there is one of its flows.
+ * when none of the first losers, the last and the newest there is one of its flows. If no host has
+ * more than a full packet waiting, sf_host_most() says who it is.
  */
 static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_order *order)
 {

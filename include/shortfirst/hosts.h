@@ -50,7 +50,10 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 #define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
 
-/* Who has less waiting loses no packet while another one has as much: bytes, of more than one. */
+/*
+ * Who has less waiting, which is no more than a full packet, loses none while another one has as
+ * much. So a host that sends one packet at a time is not in a heap.
+ */
 #define SF_HOST_MUCH		(ETH_FRAME_LEN + 1)
 
 /* Who is of host 1 has no record. */
@@ -60,7 +63,7 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 /* So many queues of hosts that have come to be over their share are moved at a time. */
 #define SF_MOVED		8
 
-/* Nobody's bucket has as much but that of host 1, which never leaks. */
+/* Only the bucket of host 1 has as much, and it never leaks. */
 #define SF_HOST_ALWAYS		U32_MAX
 
 /* What each packet needs of its host */
@@ -95,6 +98,7 @@ struct sf_hosts {
 					 * its tag
 					 */
 	u64		shared_tag;	/* of host 1 */
+	struct sf_flow_key key;		/* of the host that is sought; not on the stack: sched.h */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
 	struct sf_heap	most;		/* of those who have had SF_HOST_MUCH since they had none */
 	u32		waiting;	/* hosts with packets */
@@ -222,6 +226,28 @@ static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_
 #endif
 }
 
+/* Give a record to the host that was sought; its number, or SF_HOST_SHARED if there is none. */
+static noinline u32 sf_host_assign(struct sf_hosts *hosts, u32 hash)
+{
+	struct sf_table *t = &hosts->table;
+	u32 now = jiffies, way = sf_table_victim(t, sf_table_set(t, hash), now), n;
+	struct sf_flow *f;
+	struct sf_host *h;
+
+	if (way == SF_WAYS)
+		return SF_HOST_SHARED;
+	f = sf_table_assign(t, &hosts->key, hash, way, now);
+	f->rest = hosts->now;
+	n = f - t->flows + SF_HOST_FIRST;
+	h = &hosts->host[n];
+	h->level = 0;
+	h->seen = now;
+	h->epoch = 0;
+	h->wanted = 0;
+	sf_host_seen(hosts, n);
+	return n;
+}
+
 /**
  * sf_host_find - the number of the host that a packet is of
  * @hosts: the hosts
@@ -237,44 +263,32 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 				 const struct sf_flow_key *key, u32 named, bool fresh)
 {
 	struct sf_table *t = &hosts->table;
-	struct sf_flow_key host = *key;
+	struct sf_flow_key *host = &hosts->key;
 	struct sf_flow *f;
-	struct sf_host *h;
-	u32 hash, way, n;
+	u32 hash, n;
 
+	*host = *key;
 	if (hosts->nat && !named)
-		sf_host_before_nat(skb, &host);
-	host.ports = 0;
-	host.proto = 0;
+		sf_host_before_nat(skb, host);
+	host->ports = 0;
+	host->proto = 0;
 	if (unlikely(named)) {
 		/* What has no EtherType has no addresses, either. */
-		memset(&host, 0, sizeof(host));
-		host.v4.src = htonl(named);
-	} else if (sf_flow_key_short(&host)) {
-		host.v4.src &= hosts->source;
-		host.v4.dst &= hosts->dest;
+		memset(host, 0, sizeof(*host));
+		host->v4.src = htonl(named);
+	} else if (sf_flow_key_short(host)) {
+		host->v4.src &= hosts->source;
+		host->v4.dst &= hosts->dest;
 	} else {
 		if (!hosts->source)
-			memset(host.v6.src, 0, sizeof(host.v6.src));
+			memset(host->v6.src, 0, sizeof(host->v6.src));
 		if (!hosts->dest)
-			memset(host.v6.dst, 0, sizeof(host.v6.dst));
+			memset(host->v6.dst, 0, sizeof(host->v6.dst));
 	}
-	hash = sf_flow_key_hash(&host, &t->secret);
-	f = sf_table_find(t, &host, hash);
-	if (unlikely(!f)) {
-		if (!fresh)
-			return 0;
-		way = sf_table_victim(t, sf_table_set(t, hash), jiffies);
-		if (way == SF_WAYS)
-			return SF_HOST_SHARED;
-		f = sf_table_assign(t, &host, hash, way, jiffies);
-		f->rest = hosts->now;
-		h = &hosts->host[f - t->flows + SF_HOST_FIRST];
-		h->level = 0;
-		h->seen = jiffies;
-		h->epoch = 0;
-		h->wanted = 0;
-	}
+	hash = sf_flow_key_hash(host, &t->secret);
+	f = sf_table_find(t, host, hash);
+	if (unlikely(!f))
+		return fresh ? sf_host_assign(hosts, hash) : 0;
 	n = f - t->flows + SF_HOST_FIRST;
 	sf_host_seen(hosts, n);
 	return n;
@@ -308,7 +322,7 @@ static inline void sf_host_spare(struct sf_hosts *hosts, u32 n)
 	sf_heap_remove(&hosts->most, n);
 }
 
-/* A queue of it has none any more. With the last one its record may go, by how long it is silent. */
+/* A queue of it has none any more. With the last one its record may go, once it is silent. */
 static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 {
 	struct sf_host *h = &hosts->host[n];
@@ -327,7 +341,7 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 		sf_host_spare(hosts, n);
 }
 
-/* As much of it waits as never before, or much now: put it where it belongs in the heap. */
+/* More of it waits than its place in the heap tells, or so much that it comes there. */
 static noinline void sf_host_climb(struct sf_hosts *hosts, u32 n)
 {
 	struct sf_host *h = &hosts->host[n];
@@ -357,8 +371,9 @@ static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 len, u32 arr
 }
 
 /*
- * The host with the most bytes waiting. If that is not much it is one of those with packets in
- * lists of their own, or if there is none, 0: as if there were no hosts.
+ * The host with the most bytes waiting. If none has SF_HOST_MUCH it is one of those with packets in
+ * lists of their own, and not the next of them unless it is alone. If there is none, 0: as if there
+ * were no hosts.
  */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
@@ -435,6 +450,7 @@ static inline void sf_hosts_begin_epoch(struct sf_hosts *hosts)
 static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed)
 {
 	u64 equal = div_u64(bytes, max(hosts->seen, 1U)), left = bytes;
+	u64 second = div_u64(bytes * HZ, elapsed);
 
 	hosts->active = hosts->seen;
 	if (hosts->wanting)
@@ -442,7 +458,7 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), elapsed);
 	/* It falls slowly: who is over is not pardoned by one moment in which the link is slow. */
 	hosts->limit = hosts->cap ? hosts->limit - (hosts->limit >> SF_HOST_FALL_SHIFT) : 0;
-	hosts->limit = max_t(u32, hosts->limit, min_t(u64, SF_HOST_LIMIT, div_u64(bytes * HZ, elapsed)));
+	hosts->limit = max_t(u64, hosts->limit, min_t(u64, SF_HOST_LIMIT, second));
 	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
 	sf_hosts_begin_epoch(hosts);
 }
