@@ -273,7 +273,7 @@ static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	sch_tree_lock(sch);
 	sf_groups_tell(g, &st);
 	if (g->s.held)
-		st.longest = sf_groups_victim(g, &sqf_order)->backlog;
+		st.longest = sf_groups_victim(g, sf_groups_losing_host(g), &sqf_order)->backlog;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -698,51 +698,98 @@ static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_qu
 			 (!g->known_share && sf_groups_is_new(loser->group)));
 }
 
+/* Have long flows more than their share of what waits there, or has nobody else anything? */
+static bool sf_groups_longs_lose(const struct sf_groups *g, const struct sf_lists *l)
+{
+	u64 others = sf_groups_waiting_new(l) + l->waiting[SF_SHORT_FLOWS];
+	u64 longs = l->waiting[SF_LONG_FLOWS];
+
+	/* By flows too, since bytes may have wrapped around to 0 (tc-stab(8)) */
+	if (l->busy == BIT(SF_LONG_FLOWS))
+		return true;
+	return l->queues[SF_LONG_FLOWS] &&
+	       longs * 100 > (others + longs) * sf_groups_long_share(g, l);
+}
+
+/*
+ * The host that is to lose a packet: the one with the most waiting. If none has SF_HOST_MUCH, one
+ * with packets in lists of its own if these, which are long flows' for the top ones, are to lose.
+ * Else SF_ANY_HOST: a queue in the top lists, whosever it is.
+ */
+static u32 sf_groups_losing_host(struct sf_groups *g)
+{
+	u32 host = g->hosts.by ? sf_host_most(&g->hosts) : 0;
+
+	if (!host && g->hosts.turns.size && sf_groups_longs_lose(g, &g->top))
+		host = sf_host_not_next(&g->hosts);
+	return host ?: SF_ANY_HOST;
+}
+
+/* The first of the losers of that host, in lists of its own or in the top ones; NULL: none known */
+static struct sf_queue *sf_groups_loser_in(struct sf_groups *g, u32 host, bool own,
+					   const struct sf_order *order)
+{
+	struct sf_queue *loser = sf_groups_first_loser(g, order);
+
+	/* The heap is of all hosts, and of all lists; so are the top ones of all hosts. */
+	if (!loser || (loser->own == own && (loser->host == host || host == SF_ANY_HOST)))
+		return loser;
+	return host == SF_ANY_HOST ? NULL : sf_groups_loser_of(g, host, own, order);
+}
+
+/* Of the long flows in these lists, the first of the losers, or one that has had one packet */
+static struct sf_queue *sf_groups_long_victim(const struct sf_groups *g, const struct sf_lists *l,
+					      struct sf_queue *loser)
+{
+	if (loser && loser->group == SF_LONG_FLOWS)
+		return loser;
+	return l == &g->top ? sf_groups_end_of(g, l, SF_LONG_FLOWS) : sf_groups_longest_of(g, l);
+}
+
+/* Of the newcomers and short flows, the host's if any of them is found */
+static struct sf_queue *sf_groups_short_victim(const struct sf_groups *g, const struct sf_lists *l,
+					       u32 host, struct sf_queue *loser,
+					       const struct sf_order *order)
+{
+	struct sf_queue *ranked = sf_groups_last_ranked(l, host);
+	struct sf_queue *newest = sf_groups_newest(g, l, host), *last;
+	u64 fresh = sf_groups_waiting_new(l);
+	u64 all = fresh + l->waiting[SF_SHORT_FLOWS];
+
+	/* Of those behind it nothing is known: the heap sorts long flows first. */
+	if (loser && loser->group == SF_LONG_FLOWS)
+		loser = NULL;
+	if (unlikely(!loser && !ranked && !newest)) {
+		ranked = sf_groups_last_ranked(l, SF_ANY_HOST);
+		newest = sf_groups_newest(g, l, SF_ANY_HOST);
+	}
+	last = order->last ? order->last(g, loser, ranked, newest) : NULL;
+	if (last)
+		return last;
+	if (newest && fresh * 100 > all * (100 - g->known_share))
+		return sf_groups_is_of(g, loser, newest->group) ? loser : newest;
+	return loser ?: ranked ?: newest;
+}
+
 /*
  * Who loses a packet; there is one. A group that has more than its share of what waits
  * does: the long flows, the newcomers. Else it is the longest queue, but for those of long
  * flows, and if no queue has had two packets, the last of the order.
  *
- * The host with the most waiting loses, be it in lists of its own or in the top ones, but for
- * when none of the first losers, the last and the newest there is one of its flows. If no host has
- * more than a full packet waiting, sf_host_most() says who it is.
+ * It is one of that host, in lists of its own if it has packets there, or in the top ones; in these
+ * there are no long flows if hosts are told apart. If none of the first losers, the last and the
+ * newest there is the host's, it is another one's.
  */
-static struct sf_queue *sf_groups_victim(struct sf_groups *g, const struct sf_order *order)
+static struct sf_queue *sf_groups_victim(struct sf_groups *g, u32 host,
+					 const struct sf_order *order)
 {
-	u32 host = g->hosts.by ? sf_host_most(&g->hosts) : 0;
-	struct sf_lists *own = host ? &g->hosts.own[host] : &g->top;
-	struct sf_lists *l = own->busy ? own : &g->top;
-	struct sf_queue *ranked = sf_groups_last_ranked(l, host ?: SF_ANY_HOST);
-	struct sf_queue *newest = sf_groups_newest(g, l, host ?: SF_ANY_HOST), *last;
-	struct sf_queue *loser = sf_groups_first_loser(g, order);
-	u64 fresh = sf_groups_waiting_new(l);
-	u64 others = fresh + l->waiting[SF_SHORT_FLOWS];
-	u64 longs = own->waiting[SF_LONG_FLOWS];
-	bool top = l == &g->top;
+	bool own = host != SF_ANY_HOST && g->hosts.host[host].busy;
+	struct sf_lists *l = own ? &g->hosts.own[host] : &g->top;
+	struct sf_queue *loser = sf_groups_loser_in(g, host, own, order);
 
-	/* The heap is of all hosts, and of all lists; so are the top ones of all hosts. */
-	if (loser && host && (loser->host != host || loser->own == top))
-		loser = sf_groups_loser_of(g, host, !top, order);
-	if (unlikely(!loser && !ranked && !newest)) {
-		ranked = sf_groups_last_ranked(l, SF_ANY_HOST);
-		newest = sf_groups_newest(g, l, SF_ANY_HOST);
-	}
-	/* By flows too, since bytes may have wrapped around to 0 (tc-stab(8)) */
-	if (own->queues[SF_LONG_FLOWS] &&
-	    ((!ranked && !newest) ||
-	     longs * 100 > (others + longs) * sf_groups_long_share(g, l)))
-		return loser && loser->group == SF_LONG_FLOWS ? loser :
-			host ? sf_groups_longest_of(g, own) :
-			       sf_groups_end_of(g, own, SF_LONG_FLOWS);
-	/* Of those behind it nothing is known: the heap sorts long flows first. */
-	if (loser && loser->group == SF_LONG_FLOWS)
-		loser = NULL;
-	last = order->last ? order->last(g, loser, ranked, newest) : NULL;
-	if (last)
-		return last;
-	if (newest && fresh * 100 > others * (100 - g->known_share))
-		return sf_groups_is_of(g, loser, newest->group) ? loser : newest;
-	return loser ?: ranked ?: newest;
+	if (l->first[SF_LONG_FLOWS] && sf_groups_longs_lose(g, l))
+		return sf_groups_long_victim(g, l, loser);
+	return sf_groups_short_victim(g, l, host, loser, order);
 }
 
 /* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
@@ -1072,7 +1119,8 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 							     const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct sf_queue *queue = sf_groups_victim(g, order);
+	u32 host = sf_groups_losing_host(g);
+	struct sf_queue *queue = sf_groups_victim(g, host, order);
 	struct sk_buff *skb;
 	struct sf_flow *f;
 

@@ -370,11 +370,7 @@ static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 len, u32 arr
 		sf_host_climb(hosts, n);
 }
 
-/*
- * The host with the most bytes waiting. If none has SF_HOST_MUCH it is one of those with packets in
- * lists of their own, and not the next of them unless it is alone. If there is none, 0: as if there
- * were no hosts.
- */
+/* The host with the most bytes waiting, or 0 if none has SF_HOST_MUCH */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
 	struct sf_heap_node first, node;
@@ -393,7 +389,7 @@ static inline u32 sf_host_most(struct sf_hosts *hosts)
 		h->most = h->backlog;
 		sf_heap_lower(&hosts->most, node);
 	}
-	return hosts->turns.size ? hosts->turns.node[hosts->turns.size - 1].queue : 0;
+	return 0;
 }
 
 /* It has packets in lists of its own now; @arrivals orders those that are alike. */
@@ -423,6 +419,12 @@ static inline u32 sf_host_next(struct sf_hosts *hosts)
 	/* Not less than it was: else each that comes back would be behind the one before. */
 	hosts->now = max(hosts->now, hosts->turns.node[0].rank);
 	return hosts->turns.node[0].queue;
+}
+
+/* One with packets in lists of its own, not the next unless it is alone; 0 if there is none */
+static inline u32 sf_host_not_next(const struct sf_hosts *hosts)
+{
+	return hosts->turns.size ? hosts->turns.node[hosts->turns.size - 1].queue : 0;
 }
 
 /* It has sent @len bytes in its turn; @arrivals as in sf_host_begin(). */

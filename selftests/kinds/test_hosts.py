@@ -480,16 +480,19 @@ def test_of_hosts_with_little_the_newest_newcomer_loses(
     assert d0.order() == [0, 1, 2, 3]
 
 
-def test_of_hosts_with_little_one_with_long_flows_loses(
-    gate: Callable[..., Gate], words: str
+@pytest.mark.parametrize(("share", "bulks", "left"), [(0, 1, 0), (50, 1, 1), (50, 5, 4)])
+def test_of_hosts_with_little_long_flows_lose_by_share(
+    gate: Callable[..., Gate], words: str, share: int, bulks: int, left: int
 ) -> None:
-    d0 = gate(f"{words} fair {FAIR}b limit 4 hosts src {HUGE_IDLE}")
-    bulk = of_host("src", 9, 0)
-    long_flows(d0, [bulk])
-    d0.send(bulk.frame(600, 9))
+    """If all together have more than that waiting, and else they lose none"""
+    d0 = gate(f"{words} fair {FAIR}b long_share {share}% hosts src {HUGE_IDLE}")
+    flows = [of_host("src", 10 + number, 0) for number in range(bulks)]
+    long_flows(d0, flows)
+    d0.change(f"limit {bulks + 3}")
+    fill(d0, flows, 1, 1000, 9)
     for host in range(4):
         d0.send(of_host("src", host, 0).frame(1000, host))
-    assert d0.order() == [0, 1, 2, 3]
+    assert sorted(d0.order()) == [*range(4 - (left == bulks)), *[9] * left]
 
 
 # The table of hosts

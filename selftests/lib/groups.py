@@ -211,15 +211,13 @@ class Groups(BaseModel):
         return {"hosts_known": len(self.hosts) - 1, "hosts_over": own, "host_evictions": 0}
 
     def _most(self) -> Any:
-        """The host with the most bytes waiting, of equals that to which a packet came last. If that
-        is not much, one with long flows, or if there is none, None: whoever it is."""
+        """The host with the most bytes waiting, of equals that to which a packet came last; None if
+        that is not much."""
         waiting = dict.fromkeys(self.hosts, 0)
         for queue in self._busy():
             waiting[queue.host] += queue.backlog
         most = max(waiting, key=lambda name: (waiting[name], self.hosts[name].grown))
-        if waiting[most] >= MUCH:
-            return most
-        return self.turns.nodes[-1][1] if self.turns.nodes else None
+        return most if waiting[most] >= MUCH else None
 
     def ambiguous(self, flow: Any, begins: bool) -> bool:
         """Does it depend on the kernel's clock what becomes of a packet of this flow?"""
@@ -419,36 +417,44 @@ class Groups(BaseModel):
         return sorted((q for q in self._busy() if q.two or self._singles()), key=loss)
 
     def _victim(self) -> Queue:
-        """With `hosts`: of the host with the most, of its long flows if there are any"""
+        """With `hosts`: of the host with the most, of its long flows if there are any. If none has
+        much, one with long flows if these are to lose, or else a queue of whatever host."""
         name = self._most() if self.opt.hosts else None
-        host = self.hosts[0 if name is None else name]
+        if name is None and self.turns.nodes and self._longs_lose():
+            name = self.turns.nodes[-1][1]
+        turns = [] if self.opt.hosts and name is None else self.hosts[name or 0].turns
 
         def of_host(queue: Queue) -> bool:
             return name is None or queue.host == name
 
         ranked, newest = [*filter(of_host, self._ranked())], self._newest(of_host)
         losers = [*filter(of_host, self._losers())]
-        if self.opt.hosts and host.turns:
+        if self.opt.hosts and turns:
             ranked, newest = [], []
             losers = [queue for queue in losers if queue.group == LONG]
         losers, ranked = losers[:1], ranked[-1:]
         first = losers[0].group if losers else ""
-        fresh, short, long = (self._waiting(group) for group in (NEW, SHORT, LONG))
-        too_much = 100 * long > self.opt.long * (fresh + short + long)
-        if host.turns and (too_much or not newest and not ranked):
+        if turns and (self._longs_lose() or not newest and not ranked):
             if first == LONG:
                 return losers[0]
-            last = max(host.turns[:LONGEST_OF], key=lambda queue: queue.backlog)
-            return last if self.opt.hosts else host.turns[-1]
+            last = max(turns[:LONGEST_OF], key=lambda queue: queue.backlog)
+            return last if self.opt.hosts else turns[-1]
         if first == LONG:
             losers = []
         found = [*losers, *ranked, *newest]
         if last := self._last(found):
             return last
+        fresh, short = self._waiting(NEW), self._waiting(SHORT)
         if newest and 100 * fresh > (100 - self.opt.known) * (fresh + short):
             same = first == NEW and (not self.opt.known or losers[0].sort == newest[0].sort)
             return losers[0] if same else newest[0]
         return found[0]
+
+    def _longs_lose(self) -> bool:
+        """Have long flows more than their share of what waits, or has nobody else anything?"""
+        others = self._waiting(NEW) + self._waiting(SHORT)
+        long = self._waiting(LONG)
+        return not others or 100 * long > self.opt.long * (others + long)
 
     def _waiting(self, group: str) -> int:
         return sum(queue.backlog for queue in self._busy() if queue.group == group)
