@@ -128,13 +128,12 @@
 
 /*
  * Newcomers and short flows leave long_share to those short flows, too, that have waited for so
- * long: each time a full packet is owed, in hundredths of bytes, one of them has it. So many
+ * long: each time a full packet is owed, in hundredths of bytes, one of them has it. SF_SOUGHT
  * queues are looked at for one, in turn, and so many of the last by rank. If there is none there
  * is no other look until such a part of the debt is owed.
  */
 #define SF_OWED			(100 * ETH_FRAME_LEN)
 #define SF_OVERDUE		MS2TIME(1500)
-#define SF_SOUGHT		64
 #define SF_LAST			16
 #define SF_LOOK_SHIFT		8
 

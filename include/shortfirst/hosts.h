@@ -370,13 +370,17 @@ static inline void sf_host_grown(struct sf_hosts *hosts, u32 n, u32 len, u32 arr
 		sf_host_climb(hosts, n);
 }
 
-/* The host with the most bytes waiting, or 0 if none has SF_HOST_MUCH */
+/*
+ * The host with the most bytes waiting, or 0 if none has SF_HOST_MUCH. If many have sent since they
+ * came to their places in the heap, it may be one of them, with less.
+ */
 static inline u32 sf_host_most(struct sf_hosts *hosts)
 {
 	struct sf_heap_node first, node;
 	struct sf_host *h;
+	u32 i;
 
-	while (hosts->most.size) {
+	for (i = 0; hosts->most.size && i < SF_SOUGHT; i++) {
 		first = hosts->most.node[0];
 		h = &hosts->host[first.queue];
 		if (h->backlog < SF_HOST_MUCH) {
@@ -389,7 +393,7 @@ static inline u32 sf_host_most(struct sf_hosts *hosts)
 		h->most = h->backlog;
 		sf_heap_lower(&hosts->most, node);
 	}
-	return 0;
+	return hosts->most.size ? hosts->most.node[0].queue : 0;
 }
 
 /* It has packets in lists of its own now; @arrivals orders those that are alike. */

@@ -16,6 +16,9 @@
 /* Of newcomers */
 #define SF_SORTS		4
 
+/* So many queues, or hosts, are looked at when one is sought. */
+#define SF_SOUGHT		64
+
 /*
  * A small flow goes ahead of others for one of so many bytes that these send, and no more than
  * a full packet at a time.

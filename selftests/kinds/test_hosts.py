@@ -495,6 +495,26 @@ def test_of_hosts_with_little_long_flows_lose_by_share(
     assert sorted(d0.order()) == [*range(4 - (left == bulks)), *[9] * left]
 
 
+def test_few_are_looked_at_for_the_host_with_the_most(
+    gate: Callable[..., Gate], words: str
+) -> None:
+    """Who has sent is passed over, but no more than 64 of them each time."""
+    d0 = gate(f"{words} fair {FAIR}b hosts src host_records 4096 {HUGE_IDLE}")
+    many = [of_host("src", host, 2 * host) for host in range(100)]
+    two = [of_host("src", host, 2 * host) for host in (200, 201)]
+    last = [of_host("src", host, 2 * host) for host in range(300, 304)]  # beside whom all are owed
+    long_flows(d0, [*two, *many, *last])
+    for ident, each in enumerate(many):
+        fill(d0, [each], 2, 1000, ident)
+    assert sorted(d0.order(100)) == [*range(100)]
+    fill(d0, two, 2, 800, 200)
+    for limit, left in ((103, 4), (102, 3), (101, 2)):
+        d0.change(f"limit {limit}")
+        lengths = [each["backlog"] for each in classes(d0).values()]
+        assert sum(lengths) - 1000 * lengths.count(1000) == 800 * left
+    d0.release()
+
+
 # The table of hosts
 
 
