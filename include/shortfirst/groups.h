@@ -641,8 +641,11 @@ static u64 sf_groups_longest(const struct sf_groups *g, const struct sf_queue *q
 	return BIT_ULL(32) | (U32_MAX - queue->backlog);
 }
 
-/* One of those that are equal to the first of the losers; they are below each other. */
-static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
+/*
+ * One of those that are equal to the first of the losers, which is that of @host or SF_ANY_HOST;
+ * they are below each other.
+ */
+static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g, u32 host,
 						       const struct sf_order *order)
 {
 	const struct sf_heap_node *node = g->losers.node;
@@ -660,7 +663,8 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g,
 	queue = &g->s.table.queues[node[equal[i]].queue];
 	first = &g->s.table.queues[node[0].queue];
 	/* It may have sent since it was put there, or be of a group that is not to lose. */
-	if (queue->group != first->group || queue->host != first->host ||
+	if (queue->group != first->group || queue->own != first->own ||
+	    (host != SF_ANY_HOST && queue->host != host) ||
 	    sf_groups_loser(g, queue, order).rank != node[0].rank)
 		return first;
 	return queue;
@@ -1124,7 +1128,7 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	struct sf_flow *f;
 
 	if (g->losers.size && g->losers.node[0].queue == sf_groups_number(g, queue))
-		queue = sf_groups_draw(g, order);
+		queue = sf_groups_draw(g, host, order);
 	g->s.victim = queue->flow;
 	sf_count_drop(&g->s);
 	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
