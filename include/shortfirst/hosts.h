@@ -158,7 +158,7 @@ static inline void sf_host_attain(struct sf_hosts *hosts, struct sf_host *h, u32
 		hosts->spent += len;
 	/* What leaks is for the time before, else a quiet host would have saved it up. */
 	if (sf_host_level(hosts, h, jiffies) < hosts->cap)
-		h->level = min(h->level + len, hosts->cap);
+		h->level += min(len, hosts->cap - h->level);
 }
 
 /* It wants more than it has: packets of it wait in lists of its own, or were refused. */
