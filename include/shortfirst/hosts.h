@@ -335,7 +335,8 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 	if (f) {
 		f->queue = 0;
 		f->seen = jiffies;
-		f->attained = h->level;
+		/* Of a short flow's packet it is known already: sf_host_attain(). */
+		f->attained = sf_host_level(hosts, h, f->seen);
 	}
 	if (h->heaped)
 		sf_host_spare(hosts, n);

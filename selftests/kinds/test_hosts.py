@@ -575,6 +575,36 @@ def test_who_is_silent_for_longest_is_forgotten(gate: Callable[..., Gate], words
     assert evictions(1) == 2
 
 
+@pytest.mark.clock
+def test_of_equally_silent_who_has_had_least_of_late_is_forgotten(
+    gate: Callable[..., Gate], words: str
+) -> None:
+    """What was in its bucket, and has leaked, does not count."""
+    d0 = gate(f"{words} fair {FAIR}b host_records 8 hosts src {HUGE_IDLE}")
+    before, late = of_host("src", 1, 0), of_host("src", 2, 0)
+    others = [of_host("src", host, 0) for host in (50, *range(3, 8))]
+    long_flows(d0, [before, late])
+    measure(d0, *others[1:3])
+    d0.release()
+    for number, each in ((12, 1), (6, 2)):
+        for flow in range(number):
+            d0.send(of_host("src", each, 1000 + 4 * flow).frame(1000, 0))
+        d0.release()
+        time.sleep(3 * (each == 1))
+    fill(d0, [before, late], 1, 100, 0)
+    assert d0.show()["hosts_over"] == 2
+    d0.release(2)
+    time.sleep(0.03)
+    assert known(d0, *others) == 3
+
+    def evictions(host: int) -> int:
+        d0.send(of_host("src", host, 2).frame(100, 0))
+        d0.release()
+        return int(d0.show()["host_evictions"])
+
+    assert [evictions(host) for host in (30, 2, 1)] == [1, 1, 2]
+
+
 def test_host_with_packets_stays(gate: Callable[..., Gate], words: str) -> None:
     d0 = gate(f"{words} host_records 8 hosts src {HUGE_IDLE}")
     for host in range(7):
