@@ -6,8 +6,9 @@
  * such share. What has no host is of host 0, and everything is if `by` says so. A tc filter may
  * name the host instead (filter.h).
  *
- *	host 2	record: level  lists: new, short, long	tag 81000	|  heap: the least tag
- *	host 3	record: level  lists: long		tag 82514	v  is served next
+ *	host	record: tag	struct sf_host: level	own: lists
+ *	2	81000		640000			new, short, long | heap: the least
+ *	3	82514		12000			long		 v tag is next
  *
  * Long flows wait in lists of their host's own, and hosts send in turn, the same number of bytes
  * each. A tag is what a host has sent in its turns; one that had nothing to send is no more than
@@ -46,7 +47,7 @@ enum { SF_HOSTS_NONE, SF_HOSTS_SRC, SF_HOSTS_DST, SF_HOSTS_BOTH };
 
 #define SF_HOST_LAG		(32 << 10)	/* bytes */
 #define SF_HOST_LIMIT		SZ_1M		/* bytes, or what the link sends in a second */
-#define SF_HOST_MARGIN_SHIFT	3		/* no bucket has more than such a part beyond */
+#define SF_HOST_MARGIN_SHIFT	3		/* none is filled to more than such a part beyond */
 #define SF_HOST_FALL_SHIFT	3		/* they fall by no more than such a part */
 #define SF_HOST_LEAK_SHIFT	16
 
@@ -73,8 +74,8 @@ struct sf_host {
 	u32		queues;		/* with packets */
 	u32		backlog;	/* bytes that wait, in whatever lists */
 	u32		grown;		/* arrival of the packet with which that became more */
-	u32		most;		/* in the heap of this: what that was or more;
-					 * else SF_HOST_MUCH
+	u32		most;		/* the backlog that its place in the heap tells; if it is
+					 * not there, SF_HOST_MUCH
 					 */
 	u8		epoch;		/* the last in which it was active, */
 	u8		wanted;		/* and in which it wanted more than it had */
@@ -94,13 +95,14 @@ struct sf_hosts {
 	u32		flows;		/* how many records */
 	__be32		source;		/* a mask of the address, if it counts, or else 0 */
 	__be32		dest;
-	struct sf_table	table;		/* of a record, queue is whether it has packets, and rest
-					 * its tag
+	struct sf_table	table;		/* of a record, queue is whether it has packets, rest its
+					 * tag, and attained its level when it had none any more,
+					 * by which equally silent ones go
 					 */
 	u64		shared_tag;	/* of host 1 */
 	struct sf_flow_key key;		/* of the host that is sought; not on the stack: sched.h */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
-	struct sf_heap	most;		/* of those who have had SF_HOST_MUCH since they had none */
+	struct sf_heap	most;		/* all who have SF_HOST_MUCH waiting, and some who had */
 	u32		waiting;	/* hosts with packets */
 	u64		now;		/* the highest tag of a host that was served */
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
@@ -322,7 +324,10 @@ static inline void sf_host_spare(struct sf_hosts *hosts, u32 n)
 	sf_heap_remove(&hosts->most, n);
 }
 
-/* A queue of it has none any more. With the last one its record may go, once it is silent. */
+/*
+ * A queue of it has none any more. With the last one its record may go, at once if all others of
+ * its set have packets.
+ */
 static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 {
 	struct sf_host *h = &hosts->host[n];
