@@ -10,6 +10,7 @@
 #define _UAPI_PKT_LAS_H
 
 #include <linux/types.h>
+#include <shortfirst/pkt_shaper.h>
 
 /* Values of TCA_LAS_RANK */
 enum {
@@ -60,9 +61,7 @@ enum {
 				 */
 #define TC_LAS_LOG_MIN		250
 #define TC_LAS_LOG_MAX		4000
-	TCA_LAS_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
-				 * 0: queue it whole
-				 */
+	TCA_LAS_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
 	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link
 				 * sends in this time; 0: no bound
 				 */
@@ -114,6 +113,13 @@ enum {
 				 */
 #define TC_LAS_HOST_RECORDS_MIN	8
 #define TC_LAS_HOST_RECORDS_MAX	32768
+	TCA_LAS_PAD,
+	/* What is shaped with: pkt_shaper.h */
+	TCA_LAS_RATE,		/* u64, bytes per second */
+	TCA_LAS_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
+	TCA_LAS_MPU,		/* u32, bytes */
+	TCA_LAS_FRAMING,	/* u32, TC_SF_FRAMING_* */
+	TCA_LAS_INGRESS,	/* u32, 1: what was dropped counts, too */
 	__TCA_LAS_MAX
 };
 

@@ -50,7 +50,7 @@ struct las_sched {
 	struct sf_groups g;
 	u32		log_factor;
 	bool		visible;
-	u32		opt[TCA_LAS_MAX + 1];	/* by attribute */
+	u64		opt[TCA_LAS_MAX + 1];	/* by attribute */
 };
 
 static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
@@ -199,20 +199,34 @@ static const struct sf_option las_rows[] = {
 	SF_HOSTS(LAS),
 	SF_NAT(LAS),
 	SF_HOST_RECORDS(LAS),
+	SF_RATE(LAS),
+	SF_OVERHEAD(LAS),
+	SF_MPU(LAS),
+	SF_FRAMING(LAS),
+	SF_INGRESS(LAS),
 };
 
 static const struct sf_options las_options = SF_OPTIONS(LAS, las);
+static const struct sf_common las_common = SF_COMMON(LAS);
 static const struct sf_groups_attributes las_attributes = SF_GROUPS_ATTRIBUTES(LAS);
 
-static void las_apply_options(struct las_sched *q, const u32 *opt)
+/* Returns whether the order may be another one, and what may wait. */
+static bool las_apply_options(struct las_sched *q, const u64 *opt)
 {
+	bool others = sf_others_change(&las_options, &las_common, q->opt, opt);
+	u64 was = q->g.s.link.set;
+
 	sf_options_apply(&las_options, q->opt, opt);
-	sf_set_options(&q->g.s, opt[TCA_LAS_LIMIT], opt[TCA_LAS_MEMORY_LIMIT],
-		       opt[TCA_LAS_IDLE], opt[TCA_LAS_SPLIT_GSO]);
+	sf_set_options(&q->g.s, &las_common, opt);
+	if (!others) {
+		sf_groups_set_rate(&q->g, was);
+		return false;
+	}
 	q->visible = opt[TCA_LAS_RANK] == TC_LAS_RANK_VISIBLE;
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
 	q->g.not_waiting = !q->visible;
 	sf_groups_set_options(&q->g, &las_attributes, opt);
+	return true;
 }
 
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
@@ -220,7 +234,7 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_LAS_MAX + 1];
-	u32 opt[TCA_LAS_MAX + 1];
+	u64 opt[TCA_LAS_MAX + 1];
 	int err;
 
 	err = sf_options_parse(&las_options, nla, tb, q->opt, opt, extack);
@@ -228,9 +242,10 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 
 	sch_tree_lock(sch);
-	las_apply_options(q, opt);
-	sf_groups_sort_again(&q->g, &las_order);
-	sf_trim(sch, &las_kind);
+	if (las_apply_options(q, opt)) {
+		sf_groups_sort_again(&q->g, &las_order);
+		sf_trim(sch, &las_kind);
+	}
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -240,7 +255,7 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct las_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_LAS_MAX + 1];
-	u32 opt[TCA_LAS_MAX + 1];
+	u64 opt[TCA_LAS_MAX + 1];
 	int err;
 
 	sf_groups_begin(sch);
@@ -258,7 +273,7 @@ static void las_destroy(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->g.s.block);
+	sf_end(&q->g.s);
 	sf_groups_free(&q->g);
 }
 

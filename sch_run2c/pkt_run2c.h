@@ -13,6 +13,7 @@
 #define _UAPI_PKT_RUN2C_H
 
 #include <linux/types.h>
+#include <shortfirst/pkt_shaper.h>
 
 /* Values of TCA_RUN2C_OTHER */
 #define TC_RUN2C_OTHER_HIGH	0
@@ -63,9 +64,7 @@ enum {
 				 * band's while both have packets
 				 */
 #define TC_RUN2C_GUARANTEE_MAX	99
-	TCA_RUN2C_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet
-				 * one by one; 0: queue it whole
-				 */
+	TCA_RUN2C_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
 	TCA_RUN2C_BUFFER,	/* u32, ms: no more waits than the link sends
 				 * in this time, by its measured rate; 0: only
 				 * the limits
@@ -94,6 +93,13 @@ enum {
 				 */
 #define TC_RUN2C_SLOW_MIN	1000
 #define TC_RUN2C_SLOW_MAX	1000000000
+	TCA_RUN2C_PAD,
+	/* What is shaped with: pkt_shaper.h */
+	TCA_RUN2C_RATE,		/* u64, bytes per second */
+	TCA_RUN2C_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
+	TCA_RUN2C_MPU,		/* u32, bytes */
+	TCA_RUN2C_FRAMING,	/* u32, TC_SF_FRAMING_* */
+	TCA_RUN2C_INGRESS,	/* u32, 1: what was dropped counts, too */
 	__TCA_RUN2C_MAX
 };
 

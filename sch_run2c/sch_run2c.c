@@ -92,7 +92,7 @@ struct run2c_sched {
 	struct rb_root_cached sorted;	/* with order: the packets of the low band */
 	struct sf_recent recent;
 	u64		leak;		/* bytes per jiffy << RUN2C_LEAK_SHIFT */
-	u32		opt[TCA_RUN2C_MAX + 1];	/* by attribute */
+	u64		opt[TCA_RUN2C_MAX + 1];	/* by attribute */
 	u64		tcp;
 	u64		other;
 };
@@ -155,7 +155,7 @@ static __always_inline u64 run2c_learned(const struct run2c_sched *q, struct sf_
 /* The rank of @len bytes of a flow without numbers: what it has sent lately */
 static __always_inline u64 run2c_counted(const struct run2c_sched *q, struct sf_flow *f, u32 len)
 {
-	u64 most = (u64)q->opt[TCA_RUN2C_THRESHOLD] * RUN2C_COUNT_MAX;
+	u64 most = q->opt[TCA_RUN2C_THRESHOLD] * RUN2C_COUNT_MAX;
 	u32 now = jiffies, rank;
 	u64 leak = mul_u64_u32_shr(q->leak, now - f->seen, RUN2C_LEAK_SHIFT);
 
@@ -398,12 +398,14 @@ static struct sk_buff *run2c_dequeue(struct Qdisc *sch)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 	struct sf_band *band;
-	struct sk_buff *skb = run2c_take(sch, &band);
+	struct sk_buff *skb;
 
-	if (!skb)
+	if (!q->s.held || sf_shaper_waits(sch, &q->s.shaper))
 		return NULL;
+	skb = run2c_take(sch, &band);
 	sf_recent_del(&q->s, &q->recent, skb);
 	sf_link_sent(&q->s.link, qdisc_pkt_len(skb));
+	sf_shaper_sent(&q->s.shaper, skb, q->s.held);
 	sf_band_sent(band, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -420,6 +422,7 @@ static void run2c_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(skb, skb);
 	}
 	sf_bands_restart(&q->bands);
+	sf_shaper_reset(&q->s.shaper);
 	sf_link_forget(&q->s.link);
 	sf_table_clear(&q->s.table);
 }
@@ -461,13 +464,19 @@ static const struct sf_option run2c_rows[] = {
 	}, {
 		SF_OPTION(RUN2C, SLOW, 32000),
 		SF_ZERO_OR("slow", TC_RUN2C_SLOW_MIN, TC_RUN2C_SLOW_MAX, " bytes per second")
-	}
+	},
+	SF_RATE(RUN2C),
+	SF_OVERHEAD(RUN2C),
+	SF_MPU(RUN2C),
+	SF_FRAMING(RUN2C),
+	SF_INGRESS(RUN2C),
 };
 
 static const struct sf_options run2c_options = SF_OPTIONS(RUN2C, run2c);
+static const struct sf_common run2c_common = SF_COMMON(RUN2C);
 
 /* sf_options_parse(), and what no single option can tell */
-static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
+static int run2c_parse(struct nlattr *nla, const u64 *live, u64 *opt,
 		       struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_RUN2C_MAX + 1];
@@ -484,22 +493,26 @@ static int run2c_parse(struct nlattr *nla, const u32 *live, u32 *opt,
 	return 0;
 }
 
-static void run2c_apply_options(struct run2c_sched *q, const u32 *opt)
+/* Returns whether something else may wait now. */
+static bool run2c_apply_options(struct run2c_sched *q, const u64 *opt)
 {
+	bool others = sf_others_change(&run2c_options, &run2c_common, q->opt, opt);
+
 	sf_options_apply(&run2c_options, q->opt, opt);
-	sf_set_options(&q->s, opt[TCA_RUN2C_LIMIT], opt[TCA_RUN2C_MEMORY_LIMIT],
-		       opt[TCA_RUN2C_IDLE], opt[TCA_RUN2C_SPLIT_GSO]);
+	sf_set_options(&q->s, &run2c_common, opt);
 	q->bands.guarantee.percent = opt[TCA_RUN2C_GUARANTEE];
 	q->bands.quantum = opt[TCA_RUN2C_QUANTUM];
 	q->recent.linger = msecs_to_jiffies(opt[TCA_RUN2C_LINGER]);
-	q->leak = div_u64((u64)opt[TCA_RUN2C_SLOW] << RUN2C_LEAK_SHIFT, HZ);
+	q->leak = div_u64(opt[TCA_RUN2C_SLOW] << RUN2C_LEAK_SHIFT, HZ);
 	q->s.link.buffer = msecs_to_jiffies(opt[TCA_RUN2C_BUFFER]);
 	q->s.link.least = RUN2C_ROOM_MIN;
-	sf_link_forget(&q->s.link);
+	if (others)
+		sf_link_forget(&q->s.link);
+	return others;
 }
 
 /* Records for `learn` and `other` in a table that has none */
-static int run2c_make_table(struct sf_table *t, const u32 *opt)
+static int run2c_make_table(struct sf_table *t, const u64 *opt)
 {
 	int err;
 
@@ -561,10 +574,10 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 			struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	u32 opt[TCA_RUN2C_MAX + 1];
+	u64 opt[TCA_RUN2C_MAX + 1];
 	struct sk_buff *all = NULL;
 	struct sf_table table = {};
-	bool other_way;
+	bool other_way, others;
 	int err;
 
 	err = run2c_parse(nla, q->opt, opt, extack);
@@ -582,10 +595,11 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 	other_way = opt[TCA_RUN2C_ORDER] != q->opt[TCA_RUN2C_ORDER];
 	if (other_way)
 		all = run2c_take_all(sch);
-	run2c_apply_options(q, opt);
+	others = run2c_apply_options(q, opt);
 	if (other_way)
 		run2c_put_back(sch, all);
-	sf_trim(sch, &run2c_kind);
+	if (others)
+		sf_trim(sch, &run2c_kind);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -594,10 +608,10 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	u32 opt[TCA_RUN2C_MAX + 1];
+	u64 opt[TCA_RUN2C_MAX + 1];
 	int err;
 
-	q->s.victim = SF_NO_FLOW;
+	sf_begin(sch);
 	q->sorted = RB_ROOT_CACHED;
 	err = run2c_parse(nla, NULL, opt, extack);
 	if (err)
@@ -618,7 +632,7 @@ static void run2c_destroy(struct Qdisc *sch)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->s.block);
+	sf_end(&q->s);
 	sf_table_free(&q->s.table);
 	sf_bands_free(&q->bands);
 }

@@ -13,6 +13,7 @@
 #define _UAPI_PKT_SIFT_H
 
 #include <linux/types.h>
+#include <shortfirst/pkt_shaper.h>
 
 #define TC_SIFT_ONE		1000000000	/* a probability of 1 */
 
@@ -86,9 +87,7 @@ enum {
 				 * declines while a band is empty
 				 */
 	TCA_SIFT_ECN,		/* u32, 1: RED marks what can be marked */
-	TCA_SIFT_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
-				 * 0: queue it whole
-				 */
+	TCA_SIFT_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
 	TCA_SIFT_SEED,		/* u32, of what is random, to get the same
 				 * again; 0: nobody knows it. Each request
 				 * that has it begins anew
@@ -111,6 +110,13 @@ enum {
 				 * once
 				 */
 #define TC_SIFT_LINGER_MAX	60000
+	TCA_SIFT_PAD,
+	/* What is shaped with: pkt_shaper.h */
+	TCA_SIFT_RATE,		/* u64, bytes per second */
+	TCA_SIFT_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
+	TCA_SIFT_MPU,		/* u32, bytes */
+	TCA_SIFT_FRAMING,	/* u32, TC_SF_FRAMING_* */
+	TCA_SIFT_INGRESS,	/* u32, 1: what was dropped counts, too */
 	__TCA_SIFT_MAX
 };
 

@@ -89,7 +89,7 @@ struct sift_sched {
 	struct sift_sampler sampler;
 	struct red_parms red;
 	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
-	u32		opt[TCA_SIFT_MAX + 1];	/* by attribute */
+	u64		opt[TCA_SIFT_MAX + 1];	/* by attribute */
 	u64		drop_band;
 	u64		samples;
 };
@@ -291,12 +291,13 @@ static struct sk_buff *sift_dequeue(struct Qdisc *sch)
 	struct sf_band *band;
 	struct sk_buff *skb;
 
-	if (!q->s.held)
+	if (!q->s.held || sf_shaper_waits(sch, &q->s.shaper))
 		return NULL;
 	band = sf_bands_turn(&q->bands);
 	skb = sf_band_take(sch, &q->bands, band);
 	sift_left(q, band, skb);
 	sf_link_sent(&q->s.link, qdisc_pkt_len(skb));
+	sf_shaper_sent(&q->s.shaper, skb, q->s.held);
 	sf_band_sent(band, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -319,6 +320,7 @@ static void sift_reset(struct Qdisc *sch)
 		red_restart(&q->own[i].red);
 	}
 	sf_bands_restart(&q->bands);
+	sf_shaper_reset(&q->s.shaper);
 	sf_link_forget(&q->s.link);
 	sf_table_clear(&q->s.table);
 }
@@ -385,10 +387,16 @@ static const struct sf_option sift_rows[] = {
 	},
 	SF_QUEUES(SIFT, 256),
 	SF_QUANTUM(SIFT),
-	SF_LINGER(SIFT)
+	SF_LINGER(SIFT),
+	SF_RATE(SIFT),
+	SF_OVERHEAD(SIFT),
+	SF_MPU(SIFT),
+	SF_FRAMING(SIFT),
+	SF_INGRESS(SIFT),
 };
 
 static const struct sf_options sift_options = SF_OPTIONS(SIFT, sift);
+static const struct sf_common sift_common = SF_COMMON(SIFT);
 
 /* What a request changes, beyond the options; all false before sift_parse() */
 struct sift_request {
@@ -398,7 +406,7 @@ struct sift_request {
 };
 
 /* sf_options_parse(), what no single option can tell, and what is to be made anew */
-static int sift_parse(struct nlattr *nla, const u32 *live, u32 *opt,
+static int sift_parse(struct nlattr *nla, const u64 *live, u64 *opt,
 		      struct sift_request *request, struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_SIFT_MAX + 1];
@@ -428,7 +436,7 @@ static int sift_parse(struct nlattr *nla, const u32 *live, u32 *opt,
  * 2^log us it lets the average decline evenly, to 0 at their end, so these are to be
  * about 2^weight packets.
  */
-static void sift_set_red(struct sift_sched *q, const u32 *opt)
+static void sift_set_red(struct sift_sched *q, const u64 *opt)
 {
 	u64 gone, max_p = mul_u64_u32_div(U32_MAX, opt[TCA_SIFT_RED_PROBABILITY], SIFT_ONE);
 	u8 stab[RED_STAB_SIZE];
@@ -453,12 +461,14 @@ static void sift_set_red(struct sift_sched *q, const u32 *opt)
 	}
 }
 
-static void sift_apply_options(struct sift_sched *q, const u32 *opt,
+/* Returns whether something else may wait now. */
+static bool sift_apply_options(struct sift_sched *q, const u64 *opt,
 			       const struct sift_request *request)
 {
+	bool others = sf_others_change(&sift_options, &sift_common, q->opt, opt);
+
 	sf_options_apply(&sift_options, q->opt, opt);
-	sf_set_options(&q->s, opt[TCA_SIFT_LIMIT], opt[TCA_SIFT_MEMORY_LIMIT],
-		       opt[TCA_SIFT_IDLE], opt[TCA_SIFT_SPLIT_GSO]);
+	sf_set_options(&q->s, &sift_common, opt);
 	q->own[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
 	q->own[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
 	q->bands.guarantee.percent = opt[TCA_SIFT_GUARANTEE];
@@ -466,8 +476,9 @@ static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 	q->recent.linger = msecs_to_jiffies(opt[TCA_SIFT_LINGER]);
 	q->s.link.buffer = msecs_to_jiffies(opt[TCA_SIFT_BUFFER]);
 	q->s.link.least = SIFT_ROOM_MIN;
-	sf_link_forget(&q->s.link);
-	q->leak = div_u64((u64)opt[TCA_SIFT_SLOW] << SIFT_LEAK_SHIFT, HZ);
+	if (others)
+		sf_link_forget(&q->s.link);
+	q->leak = div_u64(opt[TCA_SIFT_SLOW] << SIFT_LEAK_SHIFT, HZ);
 	if (request->red)
 		sift_set_red(q, opt);
 	if (request->seed)
@@ -475,6 +486,7 @@ static void sift_apply_options(struct sift_sched *q, const u32 *opt,
 	if (request->sampling)
 		sift_set(&q->sampler, opt[TCA_SIFT_PROBABILITY], opt[TCA_SIFT_EVERY],
 			 opt[TCA_SIFT_BYTES]);
+	return others;
 }
 
 static int sift_change(struct Qdisc *sch, struct nlattr *nla,
@@ -482,7 +494,7 @@ static int sift_change(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sift_sched *q = qdisc_priv(sch);
 	struct sift_request request = {};
-	u32 opt[TCA_SIFT_MAX + 1];
+	u64 opt[TCA_SIFT_MAX + 1];
 	int err;
 
 	err = sift_parse(nla, q->opt, opt, &request, extack);
@@ -490,8 +502,8 @@ static int sift_change(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 
 	sch_tree_lock(sch);
-	sift_apply_options(q, opt, &request);
-	sf_trim(sch, &sift_kind);
+	if (sift_apply_options(q, opt, &request))
+		sf_trim(sch, &sift_kind);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -501,10 +513,10 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sift_sched *q = qdisc_priv(sch);
 	struct sift_request request = {};
-	u32 opt[TCA_SIFT_MAX + 1];
+	u64 opt[TCA_SIFT_MAX + 1];
 	int err;
 
-	q->s.victim = SF_NO_FLOW;
+	sf_begin(sch);
 	err = sift_parse(nla, NULL, opt, &request, extack);
 	if (err)
 		return err;
@@ -526,7 +538,7 @@ static void sift_destroy(struct Qdisc *sch)
 {
 	struct sift_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->s.block);
+	sf_end(&q->s);
 	sf_table_free(&q->s.table);
 	sf_bands_free(&q->bands);
 }

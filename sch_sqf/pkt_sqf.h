@@ -10,6 +10,7 @@
 #define _UAPI_PKT_SQF_H
 
 #include <linux/types.h>
+#include <shortfirst/pkt_shaper.h>
 
 /* Values of TCA_SQF_POLICY: which queue is served next */
 enum {
@@ -56,9 +57,7 @@ enum {
 	TCA_SQF_DROP_HEAD,	/* u32, 1: of a full buffer's queues the one that
 				 * loses a packet loses its first, 0: its last
 				 */
-	TCA_SQF_SPLIT_GSO,	/* u32, 1: queue the segments of a GSO packet,
-				 * 0: queue it whole
-				 */
+	TCA_SQF_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
 	TCA_SQF_FAIR,		/* u32, bytes; flows that have attained so much
 				 * are long and take turns; 0: none are; under
 				 * fq all are that are not new
@@ -117,6 +116,13 @@ enum {
 				 */
 #define TC_SQF_HOST_RECORDS_MIN	8
 #define TC_SQF_HOST_RECORDS_MAX	32768
+	TCA_SQF_PAD,
+	/* What is shaped with: pkt_shaper.h */
+	TCA_SQF_RATE,		/* u64, bytes per second */
+	TCA_SQF_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
+	TCA_SQF_MPU,		/* u32, bytes */
+	TCA_SQF_FRAMING,	/* u32, TC_SF_FRAMING_* */
+	TCA_SQF_INGRESS,	/* u32, 1: what was dropped counts, too */
 	__TCA_SQF_MAX
 };
 

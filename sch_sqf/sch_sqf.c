@@ -65,7 +65,7 @@ struct sqf_sched {
 	u64		sent;		/* bytes */
 	struct rnd_state random;	/* for who is to lose of equals */
 	u32		policy;
-	u32		opt[TCA_SQF_MAX + 1];	/* by attribute */
+	u64		opt[TCA_SQF_MAX + 1];	/* by attribute */
 };
 
 static_assert(SF_HOSTS_SRC == (u32)TC_SQF_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_SQF_HOSTS_DST &&
@@ -191,16 +191,29 @@ static const struct sf_option sqf_rows[] = {
 	SF_HOSTS(SQF),
 	SF_NAT(SQF),
 	SF_HOST_RECORDS(SQF),
+	SF_RATE(SQF),
+	SF_OVERHEAD(SQF),
+	SF_MPU(SQF),
+	SF_FRAMING(SQF),
+	SF_INGRESS(SQF),
 };
 
 static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
+static const struct sf_common sqf_common = SF_COMMON(SQF);
 static const struct sf_groups_attributes sqf_attributes = SF_GROUPS_ATTRIBUTES(SQF);
 
-static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
+/* Returns whether the order may be another one, and what may wait. */
+static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 {
+	bool others = sf_others_change(&sqf_options, &sqf_common, q->opt, opt);
+	u64 was = q->g.s.link.set;
+
 	sf_options_apply(&sqf_options, q->opt, opt);
-	sf_set_options(&q->g.s, opt[TCA_SQF_LIMIT], opt[TCA_SQF_MEMORY_LIMIT],
-		       opt[TCA_SQF_IDLE], opt[TCA_SQF_SPLIT_GSO]);
+	sf_set_options(&q->g.s, &sqf_common, opt);
+	if (!others) {
+		sf_groups_set_rate(&q->g, was);
+		return false;
+	}
 	sf_groups_set_options(&q->g, &sqf_attributes, opt);
 	q->policy = opt[TCA_SQF_POLICY];
 	if (q->policy == TC_SQF_POLICY_FQ) {
@@ -208,6 +221,7 @@ static void sqf_apply_options(struct sqf_sched *q, const u32 *opt)
 		q->g.fair_from = 0;
 	}
 	q->g.drop_head = opt[TCA_SQF_DROP_HEAD];
+	return true;
 }
 
 static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
@@ -215,7 +229,7 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_SQF_MAX + 1];
-	u32 opt[TCA_SQF_MAX + 1];
+	u64 opt[TCA_SQF_MAX + 1];
 	int err;
 
 	err = sf_options_parse(&sqf_options, nla, tb, q->opt, opt, extack);
@@ -223,9 +237,10 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 		return err;
 
 	sch_tree_lock(sch);
-	sqf_apply_options(q, opt);
-	sf_groups_sort_again(&q->g, &sqf_order);
-	sf_trim(sch, &sqf_kind);
+	if (sqf_apply_options(q, opt)) {
+		sf_groups_sort_again(&q->g, &sqf_order);
+		sf_trim(sch, &sqf_kind);
+	}
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -235,7 +250,7 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_SQF_MAX + 1];
-	u32 opt[TCA_SQF_MAX + 1];
+	u64 opt[TCA_SQF_MAX + 1];
 	int err;
 
 	sf_groups_begin(sch);
@@ -254,7 +269,7 @@ static void sqf_destroy(struct Qdisc *sch)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
-	tcf_block_put(q->g.s.block);
+	sf_end(&q->g.s);
 	sf_groups_free(&q->g);
 }
 

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from selftests.lib.options import KINDS, Table, of
+from selftests.lib.options import APART, KINDS, TOGETHER, Table, of
 
 HERE = "dev $DUMMY handle 1: root"
 Case = dict[str, Any]
@@ -71,6 +71,12 @@ def cases(table: Table) -> list[Case]:
             made.shows(name, f"qdisc change {HERE} {kind} {words}", {}, code=2, before=[add])
     for word, values in table.words.items():
         made.shows(f"Create {title} with {word} setting", f"{add} {word}", values)
+    for words, values in TOGETHER.items():
+        made.shows(f"Create {title} with {words} setting", f"{add} {words}", values)
+    for pair in APART:
+        words = " ".join(pair)
+        name = f"Create {title} with invalid settings: {words}"
+        made.add(name, f"{add} {words}", f"qdisc {kind}", 0, 1)
     for number, values in enumerate(table.extremes):
         words = table.text(values)
         made.shows(f"Create {title} with extreme settings {number}", f"{add} {words}", values)

@@ -8,6 +8,8 @@ static const char * const las_ranks[] = { "attained", "visible", NULL };
 
 static const char * const las_hosts[] = { "none", "src", "dst", "both", NULL };
 
+#define TC_SHAPER(attr) TCA_LAS_ ## attr
+
 static const struct tc_opt las_opts[] = {
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_LAS_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
@@ -42,8 +44,8 @@ static const struct tc_opt las_opts[] = {
 	{ "nonat", "nat", TC_UNIT_WORD, TCA_LAS_NAT, 0 },
 	{ "host_records", "host_records", TC_UNIT_NONE, TCA_LAS_HOST_RECORDS },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
-	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 1 },
-	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_LAS_SPLIT_GSO, 0 },
+	TC_SPLIT_GSO(TCA_LAS_SPLIT_GSO),
+#include "tc_shaper.h"
 	{}
 };
 

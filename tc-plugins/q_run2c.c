@@ -11,6 +11,8 @@ static const char * const run2c_others[] = {
 	NULL
 };
 
+#define TC_SHAPER(attr) TCA_RUN2C_ ## attr
+
 static const struct tc_opt run2c_opts[] = {
 	{ "threshold", "threshold", TC_UNIT_BYTES, TCA_RUN2C_THRESHOLD },
 	{ "span", "span", TC_UNIT_BYTES, TCA_RUN2C_SPAN },
@@ -37,8 +39,8 @@ static const struct tc_opt run2c_opts[] = {
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_RUN2C_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_RUN2C_FLOWS },
 	{ "idle", "idle_ms", TC_UNIT_MS, TCA_RUN2C_IDLE },
-	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_RUN2C_SPLIT_GSO, 1 },
-	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_RUN2C_SPLIT_GSO, 0 },
+	TC_SPLIT_GSO(TCA_RUN2C_SPLIT_GSO),
+#include "tc_shaper.h"
 	{}
 };
 

@@ -12,6 +12,8 @@ static const char * const sift_bands[] = {
 	NULL
 };
 
+#define TC_SHAPER(attr) TCA_SIFT_ ## attr
+
 static const struct tc_opt sift_opts[] = {
 	{ "probability", "probability", TC_UNIT_NANO, TCA_SIFT_PROBABILITY },
 	{ "every", "every", TC_UNIT_PACKETS, TCA_SIFT_EVERY },
@@ -45,9 +47,9 @@ static const struct tc_opt sift_opts[] = {
 	{ "red_bandwidth", "red_bandwidth", TC_UNIT_RATE, TCA_SIFT_RED_BANDWIDTH },
 	{ "ecn", "ecn", TC_UNIT_WORD, TCA_SIFT_ECN, 1 },
 	{ "no_ecn", "ecn", TC_UNIT_WORD, TCA_SIFT_ECN, 0 },
-	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_SIFT_SPLIT_GSO, 1 },
-	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_SIFT_SPLIT_GSO, 0 },
+	TC_SPLIT_GSO(TCA_SIFT_SPLIT_GSO),
 	{ "seed", "seed", TC_UNIT_NONE, TCA_SIFT_SEED },
+#include "tc_shaper.h"
 	{}
 };
 

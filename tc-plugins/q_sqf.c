@@ -15,6 +15,8 @@ static const char * const sqf_ends[] = { "tail", "head", NULL };
 
 static const char * const sqf_hosts[] = { "none", "src", "dst", "both", NULL };
 
+#define TC_SHAPER(attr) TCA_SQF_ ## attr
+
 static const struct tc_opt sqf_opts[] = {
 	{ "policy", "policy", TC_UNIT_NAME, TCA_SQF_POLICY, 0, sqf_policies },
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_SQF_LIMIT },
@@ -48,8 +50,8 @@ static const struct tc_opt sqf_opts[] = {
 	{ "nonat", "nat", TC_UNIT_WORD, TCA_SQF_NAT, 0 },
 	{ "host_records", "host_records", TC_UNIT_NONE, TCA_SQF_HOST_RECORDS },
 	{ "drop", "drop", TC_UNIT_NAME, TCA_SQF_DROP_HEAD, 0, sqf_ends },
-	{ "split_gso", "split_gso", TC_UNIT_WORD, TCA_SQF_SPLIT_GSO, 1 },
-	{ "no_split_gso", "split_gso", TC_UNIT_WORD, TCA_SQF_SPLIT_GSO, 0 },
+	TC_SPLIT_GSO(TCA_SQF_SPLIT_GSO),
+#include "tc_shaper.h"
 	{}
 };
 

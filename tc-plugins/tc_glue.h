@@ -24,6 +24,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/types.h>
+#include <shortfirst/pkt_shaper.h>
 
 struct qdisc_util {
 	struct qdisc_util *next;
@@ -56,6 +57,8 @@ int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data,
 struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
+int print_color_int(enum output_type t, enum color_attr color, const char *key,
+		    const char *fmt, int value);
 int print_color_u64(enum output_type t, enum color_attr color, const char *key,
 		    const char *fmt, __u64 value);
 int print_color_float(enum output_type t, enum color_attr color,
@@ -66,29 +69,37 @@ int print_color_string(enum output_type t, enum color_attr color,
 		       const char *key, const char *fmt, const char *value);
 void print_nl(void);
 
+#define TC_S32_MAX	0x7fffffffU
 #define TC_U32_MAX	0xffffffffU
+#define TC_U64_MAX	(~(__u64)0)
+#define TC_RATE_MAX	((1ULL << 50) - 1)	/* in bits, too, a double is exact so far */
 #define TC_GLUE_MSG_MAX	1024	/* of a request, as tc's own plugins have it */
-#define TC_GLUE_ATTRS	32	/* more than any qdisc has */
+#define TC_GLUE_ATTRS	64	/* more than any qdisc has */
 
 enum tc_unit {
 	TC_UNIT_NONE,
+	TC_UNIT_SIGNED,		/* an s32; `word` is no number but has a row of its own */
 	TC_UNIT_PACKETS,
 	TC_UNIT_BYTES,
 	TC_UNIT_MS,
 	TC_UNIT_US,
 	TC_UNIT_RATE,		/* bytes per second */
+	TC_UNIT_RATE64,		/* the same as a u64, or unlimited */
 	TC_UNIT_PERCENT,
 	TC_UNIT_MILLI,		/* thousandths, a fraction in text and JSON */
 	TC_UNIT_NANO,		/* the same with billionths */
 	TC_UNIT_WORD,		/* the option is all there is to type */
+	TC_UNIT_ADD,		/* such a word, which adds to what was typed before */
+	TC_UNIT_ONLY,		/* one after which no other value is taken; JSON has the word */
 	TC_UNIT_NAME,		/* one of some names, which stand for 0, 1, ... */
+	TC_UNIT_NAME_OR_WORD,	/* the same, but without a name it is a word */
 };
 
 /*
- * An option whose value is a u32 attribute. A word stands for one of the values
- * of its attribute, and is printed when that has it; in JSON it is true or
- * false. What is typed sets all the attributes it is listed with. Options
- * without json are for typing only.
+ * An option whose value is an attribute, a u32 unless the unit says otherwise. A
+ * word stands for one of the values of its attribute, and is printed when that
+ * has it; in JSON it is true or false. What is typed sets all the attributes it
+ * is listed with, but for number 0. Options without json are for typing only.
  */
 struct tc_opt {
 	const char *name;
@@ -117,7 +128,7 @@ struct tc_stat {
 static const struct tc_suffix {
 	enum tc_unit unit;
 	const char *suffix;
-	__u32 mul, div;
+	__u64 mul, div;
 } tc_suffixes[] = {
 	/* those of tc(8); what has none is bytes, microseconds or bits there */
 	{ TC_UNIT_NONE, "", 1, 1 },
@@ -158,9 +169,20 @@ static const struct tc_suffix {
 	{ TC_UNIT_RATE, "kbit", 1000, 8 },
 	{ TC_UNIT_RATE, "mbit", 1000000, 8 },
 	{ TC_UNIT_RATE, "gbit", 1000000000, 8 },
+	{ TC_UNIT_RATE, "tbit", 1000000000000, 8 },
+	{ TC_UNIT_RATE, "kibit", 1ULL << 10, 8 },
+	{ TC_UNIT_RATE, "mibit", 1ULL << 20, 8 },
+	{ TC_UNIT_RATE, "gibit", 1ULL << 30, 8 },
+	{ TC_UNIT_RATE, "tibit", 1ULL << 40, 8 },
 	{ TC_UNIT_RATE, "bps", 1, 1 },
 	{ TC_UNIT_RATE, "kbps", 1000, 1 },
 	{ TC_UNIT_RATE, "mbps", 1000000, 1 },
+	{ TC_UNIT_RATE, "gbps", 1000000000, 1 },
+	{ TC_UNIT_RATE, "tbps", 1000000000000, 1 },
+	{ TC_UNIT_RATE, "kibps", 1ULL << 10, 1 },
+	{ TC_UNIT_RATE, "mibps", 1ULL << 20, 1 },
+	{ TC_UNIT_RATE, "gibps", 1ULL << 30, 1 },
+	{ TC_UNIT_RATE, "tibps", 1ULL << 40, 1 },
 	{ TC_UNIT_PERCENT, "", 1, 1 },
 	{ TC_UNIT_PERCENT, "%", 1, 1 },
 	{ TC_UNIT_MILLI, "", 1000, 1 },
@@ -173,6 +195,7 @@ static const struct tc_unit_text {
 	const char *typed;	/* and how it is written */
 } tc_unit_texts[] = {
 	[TC_UNIT_NONE] = { "NUMBER", "a whole number", "0 to 4294967295" },
+	[TC_UNIT_SIGNED] = { "NUMBER", "a whole number", "-2147483648 to 2147483647" },
 	[TC_UNIT_PACKETS] = { "PACKETS", "a whole number", "0 to 4294967295" },
 	[TC_UNIT_BYTES] = { "BYTES", "a size in whole bytes",
 			    "with b, k, m or g, without: b; 0 to 4294967295b" },
@@ -182,6 +205,9 @@ static const struct tc_unit_text {
 			 "with s, ms or us, without: us; 0 to 4294967295us" },
 	[TC_UNIT_RATE] = { "RATE", "a rate of whole bytes per second",
 			   "with bit, kbit, mbit or gbit, without: bit; 0 to 4294967295bps" },
+	[TC_UNIT_RATE64] = { "RATE | unlimited", "a rate of whole bytes per second or unlimited",
+			     "with bit, kbit, mbit or gbit, without: bit; "
+			     "0 to 1125899906842623bps" },
 	[TC_UNIT_PERCENT] = { "PERCENT", "a whole number of percent",
 			      "with or without %; 0 to 4294967295" },
 	[TC_UNIT_MILLI] = { "NUMBER", "a number with at most three decimals",
@@ -212,8 +238,22 @@ static inline void tc_complain(const char *kind, const struct tc_opt *opt,
 	fprintf(stderr, "\n");
 }
 
+/* Find one of the names of an option: what it stands for, or false if @arg is none */
+static inline bool tc_get_name(const struct tc_opt *opt, const char *arg, __u64 *val)
+{
+	__u64 i;
+
+	for (i = 0; opt->names[i]; i++) {
+		if (!strcmp(opt->names[i], arg)) {
+			*val = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /**
- * tc_get_u32 - read the value of an option
+ * tc_get_value - read the value of an option
  * @kind: the qdisc, for the message
  * @opt: the option
  * @arg: what was typed
@@ -221,31 +261,44 @@ static inline void tc_complain(const char *kind, const struct tc_opt *opt,
  *
  * Return: 0, or -1 after a message that names the option.
  */
-static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
-			     const char *arg, __u32 *val)
+static inline int tc_get_value(const char *kind, const struct tc_opt *opt,
+			       const char *arg, __u64 *val)
 {
 	const struct tc_suffix *s = NULL;
+	enum tc_unit unit = opt->unit;
 	double typed, scaled, back;
+	const char *number = arg;
+	__u64 max = TC_U32_MAX;
 	unsigned int i;
 	__u64 whole;
 	char *end;
 
-	if (opt->unit == TC_UNIT_NAME) {
-		for (*val = 0; opt->names[*val]; ++*val) {
-			if (!strcmp(opt->names[*val], arg))
-				return 0;
-		}
+	if (unit == TC_UNIT_NAME) {
+		if (tc_get_name(opt, arg, val))
+			return 0;
 		goto bad;
 	}
-	typed = strtod(arg, &end);
-	for (i = 0; end != arg && i < sizeof(tc_suffixes) / sizeof(*s); i++) {
-		if (tc_suffixes[i].unit == opt->unit &&
+	if (unit == TC_UNIT_RATE64) {
+		if (!strcmp(arg, "unlimited")) {
+			*val = TC_SF_RATE_UNLIMITED;
+			return 0;
+		}
+		unit = TC_UNIT_RATE;
+		max = TC_RATE_MAX;
+	} else if (unit == TC_UNIT_SIGNED) {
+		unit = TC_UNIT_NONE;
+		number += *arg == '-';
+		max = TC_S32_MAX + (number != arg);
+	}
+	typed = strtod(number, &end);
+	for (i = 0; end != number && i < sizeof(tc_suffixes) / sizeof(*s); i++) {
+		if (tc_suffixes[i].unit == unit &&
 		    !strcasecmp(tc_suffixes[i].suffix, end))
 			s = &tc_suffixes[i];
 	}
 	scaled = s ? typed * s->mul / s->div : -1;
 	/* NaN is neither */
-	if (scaled >= 0 && scaled < TC_U32_MAX + 0.5) {
+	if (scaled >= 0 && scaled < max + 0.5) {
 		/*
 		 * Is there a whole number that is typed like this? Asked in
 		 * this direction, since 1.001 * 1000 is not quite 1001.
@@ -253,7 +306,7 @@ static inline int tc_get_u32(const char *kind, const struct tc_opt *opt,
 		whole = scaled + 0.5;
 		back = (double)(whole * s->div) / s->mul;
 		if (back == typed) {
-			*val = whole;
+			*val = number == arg ? whole : (__u32)-whole;
 			return 0;
 		}
 	}
@@ -262,10 +315,40 @@ bad:
 	return -1;
 }
 
-/* Whether both are words for values of one attribute */
+/* The value of each attribute that was typed, and the option that gave it */
+struct tc_typed {
+	const struct tc_opt *opt;
+	__u64 val;
+};
+
+/* Take @val for @opt, or return -1 after a message. */
+static inline int tc_take(const char *kind, struct tc_typed *typed,
+			  const struct tc_opt *opt, __u64 val)
+{
+	struct tc_typed *t = &typed[opt->attr];
+
+	if (opt->unit == TC_UNIT_ADD)
+		val = (__u32)(t->val + val);
+	if (t->opt && t->opt->unit == TC_UNIT_ONLY && t->val != val) {
+		fprintf(stderr, "%s: \"%s\" and \"%s\" do not go together\n", kind,
+			t->opt->name, opt->name);
+		return -1;
+	}
+	t->opt = opt;
+	t->val = val;
+	return 0;
+}
+
+static inline bool tc_is_word(const struct tc_opt *opt)
+{
+	return opt->unit == TC_UNIT_WORD || opt->unit == TC_UNIT_ADD ||
+	       opt->unit == TC_UNIT_ONLY;
+}
+
+/* Whether both are words that are printed for values of one attribute */
 static inline bool tc_same_switch(const struct tc_opt *a, const struct tc_opt *b)
 {
-	return a->unit == TC_UNIT_WORD && b->unit == TC_UNIT_WORD &&
+	return tc_is_word(a) && tc_is_word(b) && a->json && b->json &&
 	       a->attr == b->attr;
 }
 
@@ -281,11 +364,11 @@ static inline void tc_usage(const char *kind, const struct tc_opt *opts)
 	column = margin;
 	for (o = opts; o->name; o = next) {
 		at = text + snprintf(text, sizeof(text), " [ %s", o->name);
-		if (o->unit == TC_UNIT_NAME) {
+		if (o->names) {
 			for (i = 0; o->names[i]; i++)
 				at += snprintf(at, end - at, "%s%s", i ? " | " : " ",
 					       o->names[i]);
-		} else if (o->unit != TC_UNIT_WORD) {
+		} else if (!tc_is_word(o)) {
 			at += snprintf(at, end - at, " %s", tc_unit_texts[o->unit].value);
 		}
 		for (next = o + 1; next->name; next++) {
@@ -313,7 +396,8 @@ static inline void tc_usage(const char *kind, const struct tc_opt *opts)
  * @n: the request
  *
  * Without options the nest is empty, which keeps all values or sets defaults.
- * Only what cannot be encoded is refused here: the ranges are the kernel's.
+ * Each attribute is sent once, with what was typed last. Only what cannot be
+ * encoded or contradicts itself is refused here: the ranges are the kernel's.
  *
  * Return: what parse_qopt is to return.
  */
@@ -322,9 +406,11 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 {
 	struct rtattr *nest = addattr_nest(n, TC_GLUE_MSG_MAX,
 					   TCA_OPTIONS | NLA_F_NESTED);
+	struct tc_typed typed[TC_GLUE_ATTRS] = {};
 	const struct tc_opt *o;
-	__u32 val;
-	int used;
+	int used, attr, err;
+	__u32 val32;
+	__u64 val;
 
 	for (; argc > 0; argc -= used, argv += used) {
 		if (!strcmp(*argv, "help")) {
@@ -335,16 +421,18 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 		for (o = opts; o->name; o++) {
 			if (strcmp(*argv, o->name))
 				continue;
-			used = o->unit == TC_UNIT_WORD ? 1 : 2;
-			if (used > argc) {
+			val = o->word;
+			used = tc_is_word(o) ? 1 : 2;
+			if (o->unit == TC_UNIT_NAME_OR_WORD) {
+				if (argc < 2 || !tc_get_name(o, argv[1], &val))
+					used = 1;
+			} else if (used > argc) {
 				tc_complain(kind, o, NULL);
 				return -1;
-			}
-			val = o->word;
-			if (used == 2 && tc_get_u32(kind, o, argv[1], &val))
+			} else if (used == 2 && tc_get_value(kind, o, argv[1], &val)) {
 				return -1;
-			if (addattr_l(n, TC_GLUE_MSG_MAX, o->attr, &val,
-				      sizeof(val)))
+			}
+			if (tc_take(kind, typed, o, val))
 				return -1;
 		}
 		if (!used) {
@@ -352,6 +440,18 @@ static inline int tc_parse_opts(const char *kind, const struct tc_opt *opts,
 			tc_usage(kind, opts);
 			return -1;
 		}
+	}
+	for (attr = 1; attr < TC_GLUE_ATTRS; attr++) {
+		if (!typed[attr].opt)
+			continue;
+		val = typed[attr].val;
+		val32 = val;
+		if (typed[attr].opt->unit == TC_UNIT_RATE64)
+			err = addattr_l(n, TC_GLUE_MSG_MAX, attr, &val, sizeof(val));
+		else
+			err = addattr_l(n, TC_GLUE_MSG_MAX, attr, &val32, sizeof(val32));
+		if (err)
+			return -1;
 	}
 	addattr_nest_end(n, nest);
 	return 0;
@@ -370,29 +470,44 @@ static inline void tc_print_decimals(char *text, size_t size, double fraction)
 }
 
 /* Print in text "NAME VALUE " or "NAME ", so that it can be typed again. */
-static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
+static inline void tc_print_opt(const struct tc_opt *opt, __u64 val)
 {
-	const char *suffix = "";
+	static const char * const bits[] = { "bit", "Kbit", "Mbit", "Gbit", "Tbit" };
+	const char *suffix = "", *name = NULL;
 	__u64 shown = val;
 	double fraction;
 	char text[80];
-	__u32 i;
+	__u64 i;
 
-	if (opt->unit == TC_UNIT_NAME) {
+	if (opt->names) {
 		for (i = 0; i < val && opt->names[i]; i++)
 			;
-		if (!opt->names[i])
+		name = opt->names[i];
+		if (!name)
 			return;		/* of a newer module */
-		snprintf(text, sizeof(text), "%s %s ", opt->name, opt->names[i]);
+	} else if (opt->unit == TC_UNIT_RATE64 && val == TC_SF_RATE_UNLIMITED) {
+		name = "unlimited";
+	}
+	if (name) {
+		snprintf(text, sizeof(text), "%s %s ", opt->name, name);
 		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-		print_color_string(PRINT_JSON, COLOR_NONE, opt->json, NULL,
-				   opt->names[i]);
+		print_color_string(PRINT_JSON, COLOR_NONE, opt->json, NULL, name);
 		return;
 	}
-	if (opt->unit == TC_UNIT_WORD) {
+	if (tc_is_word(opt)) {
 		snprintf(text, sizeof(text), "%s ", opt->name);
 		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-		print_color_bool(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
+		if (opt->unit == TC_UNIT_ONLY)
+			print_color_string(PRINT_JSON, COLOR_NONE, opt->json, NULL,
+					   opt->name);
+		else
+			print_color_bool(PRINT_JSON, COLOR_NONE, opt->json, NULL, val);
+		return;
+	}
+	if (opt->unit == TC_UNIT_SIGNED) {
+		snprintf(text, sizeof(text), "%s %d ", opt->name, (__s32)val);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+		print_color_int(PRINT_JSON, COLOR_NONE, opt->json, NULL, (__s32)val);
 		return;
 	}
 	if (opt->unit == TC_UNIT_MILLI || opt->unit == TC_UNIT_NANO) {
@@ -423,15 +538,13 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 		}
 	} else if (opt->unit == TC_UNIT_PERCENT) {
 		suffix = "%";
-	} else if (opt->unit == TC_UNIT_RATE) {
-		shown = val * 8ULL;
-		suffix = "bit";
-		if (shown && !(shown % 1000000)) {
-			shown /= 1000000;
-			suffix = "Mbit";
-		} else if (shown && !(shown % 1000)) {
-			shown /= 1000;
-			suffix = "Kbit";
+	} else if (opt->unit == TC_UNIT_RATE || opt->unit == TC_UNIT_RATE64) {
+		suffix = "bps";
+		if (val <= TC_U64_MAX / 8) {
+			shown = val * 8;
+			for (i = 0; i < 4 && shown && !(shown % 1000); i++)
+				shown /= 1000;
+			suffix = bits[i];
 		}
 	}
 	snprintf(text, sizeof(text), "%s %llu%s ", opt->name,
@@ -450,18 +563,26 @@ static inline void tc_print_opt(const struct tc_opt *opt, __u32 val)
 static inline int tc_print_opts(const struct tc_opt *opts,
 				struct rtattr *nest)
 {
-	struct rtattr *tb[TC_GLUE_ATTRS];
-	__u32 val;
+	struct rtattr *tb[TC_GLUE_ATTRS], *attr;
+	__u32 val32;
+	__u64 val;
 
 	if (!nest)
 		return 0;
 	parse_rtattr(tb, TC_GLUE_ATTRS - 1, RTA_DATA(nest), RTA_PAYLOAD(nest));
 	for (; opts->name; opts++) {
-		if (!opts->json || !tb[opts->attr] ||
-		    RTA_PAYLOAD(tb[opts->attr]) < sizeof(val))
+		attr = tb[opts->attr];
+		if (!opts->json || !attr || RTA_PAYLOAD(attr) < sizeof(val32))
 			continue;
-		memcpy(&val, RTA_DATA(tb[opts->attr]), sizeof(val));
-		if (opts->unit != TC_UNIT_WORD || opts->word == val)
+		memcpy(&val32, RTA_DATA(attr), sizeof(val32));
+		val = val32;
+		if (opts->unit == TC_UNIT_RATE64) {
+			if (RTA_PAYLOAD(attr) < sizeof(val))
+				continue;
+			memcpy(&val, RTA_DATA(attr), sizeof(val));
+		}
+		if (tc_is_word(opts) ? opts->word == val :
+		    opts->unit != TC_UNIT_SIGNED || opts->word != val)
 			tc_print_opt(opts, val);
 	}
 	return 0;
@@ -517,6 +638,18 @@ static inline int tc_print_stats(const struct tc_stat * const *types,
 	}
 	return 0;
 }
+
+static const char * const tc_splits[] = {
+	[TC_SF_SPLIT_OFF] = "off",
+	[TC_SF_SPLIT_ON] = "on",
+	[TC_SF_SPLIT_AUTO] = "auto",
+	NULL
+};
+
+/* The row of an option that every kind has; those at the end are in tc_shaper.h. */
+#define TC_SPLIT_GSO(attr)						\
+	{ "split_gso", "split_gso", TC_UNIT_NAME_OR_WORD, attr,		\
+	  TC_SF_SPLIT_ON, tc_splits }
 
 /* The plugin of a kind: what tc knows of it, and what the functions below need */
 struct tc_plugin {

@@ -89,10 +89,13 @@ static __always_inline int sf_class(struct sk_buff *skb, struct Qdisc *sch)
 static noinline int sf_filtered(struct sk_buff *skb, struct Qdisc *sch,
 				struct sk_buff **to_free, int class)
 {
+	struct sf_sched *s = qdisc_priv(sch);
 	int ret = -class;
 
-	if (ret & __NET_XMIT_BYPASS)
+	if (ret & __NET_XMIT_BYPASS) {
 		qdisc_qstats_drop(sch);
+		sf_shaper_dropped(&s->shaper, skb);
+	}
 	__qdisc_drop(skb, to_free);
 	return ret;
 }

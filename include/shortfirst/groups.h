@@ -176,6 +176,8 @@ struct sf_groups {
 	u64		streamed;	/* bytes of streams that came in this epoch */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
+	u32		stream_share;	/* the same, of streams in the last epoch, */
+	u32		parts;		/* and among how many that was divided */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
 	u8		epoch;		/* measurements of the link; wraps */
 	u32		newcomers_max;
@@ -795,7 +797,49 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, u32 host,
 	return sf_groups_short_victim(g, l, host, loser, order);
 }
 
-/* Nothing is known of the link. While nothing ever waits for long, all is forgiven. */
+/* A measurement ends: how many have parts of the link's rate, and what is a stream's? */
+static inline void sf_groups_share_out(struct sf_groups *g)
+{
+	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
+
+	g->parts = max(g->active, 1U);
+	g->stream_share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
+	if (g->streamed * 2 <= g->s.link.measured && g->active > 1)
+		g->stream_share *= 2;
+	g->active = 0;
+	g->streamed = 0;
+	g->epoch++;
+}
+
+/* What link.measured tells is sent in so many jiffies: all that depends on the rate of the link */
+static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
+{
+	u64 bytes = g->s.link.measured, parts = (u64)elapsed * g->parts;
+
+	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
+	g->top.credit = max(g->top.credit, -g->debt_max);
+	g->top.overdue = max(g->top.overdue, -g->debt_max);
+	if (g->share) {
+		g->leak = max(g->leak_min, div64_u64(bytes * g->stream_share, parts));
+		g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
+	}
+	/* Else a flow would be short for seconds on a slow link. */
+	if (g->fair != SF_NEVER)
+		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
+}
+
+static noinline void sf_groups_measured(struct sf_groups *g, u32 elapsed)
+{
+	sf_groups_share_out(g);
+	sf_groups_use_rate(g, elapsed);
+	if (g->hosts.by)
+		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed);
+}
+
+/*
+ * Nothing is known of the link, but its rate if that is set. While nothing ever waits for long,
+ * all is forgiven.
+ */
 static inline void sf_groups_forget_link(struct sf_groups *g)
 {
 	g->leak = g->share ? U64_MAX : g->leak_min;
@@ -808,19 +852,23 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	sf_lists_forget_debt(&g->top, 0);
 	sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
+	if (g->s.link.set)
+		sf_groups_measured(g, SF_MEASURE);
 }
 
-/* What has been measured was sent in so many jiffies: what is a flow to be forgiven in one? */
-static inline void sf_groups_set_leak(struct sf_groups *g, u32 elapsed)
+/* The rate that is set is another one, or none; it was @was, as in link.set. */
+static inline void sf_groups_set_rate(struct sf_groups *g, u64 was)
 {
-	u64 bytes = g->s.link.measured, parts = (u64)elapsed * max(g->active, 1U);
-	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
-	u32 share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
+	u64 set = g->s.link.set;
 
-	if (g->streamed * 2 <= bytes && g->active > 1)
-		share *= 2;
-	g->leak = max(g->leak_min, div64_u64(bytes * share, parts));
-	g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
+	if (set == was)
+		return;
+	if (!set || !was) {
+		sf_groups_forget_link(g);
+		return;
+	}
+	sf_groups_use_rate(g, SF_MEASURE);
+	sf_hosts_scale(&g->hosts, set, was);
 }
 
 /* A packet of @len bytes is on its way. */
@@ -828,21 +876,8 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 {
 	u32 elapsed = sf_link_sent(&g->s.link, len);
 
-	if (!elapsed)
-		return;
-	g->debt_max = div_u64(g->s.link.measured * g->long_share * SF_DEBT, elapsed);
-	g->top.credit = max(g->top.credit, -g->debt_max);
-	g->top.overdue = max(g->top.overdue, -g->debt_max);
-	if (g->share)
-		sf_groups_set_leak(g, elapsed);
-	g->active = 0;
-	g->streamed = 0;
-	g->epoch++;
-	/* Else a flow would be short for seconds on a slow link. */
-	if (g->fair != SF_NEVER)
-		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
-	if (g->hosts.by)
-		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed);
+	if (unlikely(elapsed))
+		sf_groups_measured(g, elapsed);
 }
 
 /* The queue has become empty. */
@@ -883,8 +918,10 @@ static struct sk_buff *sf_groups_codel_take(struct codel_vars *vars, void *ctx)
 static void sf_groups_codel_drop(struct sk_buff *skb, void *ctx)
 {
 	struct Qdisc *sch = ctx;
+	struct sf_sched *s = qdisc_priv(sch);
 
 	qdisc_qstats_drop(sch);
+	sf_shaper_dropped(&s->shaper, skb);
 	qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
 	sf_dequeue_drop(sch, skb, SF_DROP_CONGESTED);
 }
@@ -1291,7 +1328,7 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_list
 	u8 sort = sf_groups_sort(&g->s.key, skb);
 
 	/* The segments of a bundle, all but the last of one length */
-	if (g->s.split_gso && skb_is_gso(skb) && skb_gso_validate_mac_len(skb, SF_SMALL))
+	if (sf_is_split(&g->s, skb) && skb_gso_validate_mac_len(skb, SF_SMALL))
 		sort &= ~SF_LARGE;
 	if (g->known_share && l->queues[SF_NEW_FLOWS + sort] < room)
 		return false;
@@ -1404,10 +1441,11 @@ static __always_inline struct sk_buff *sf_groups_dequeue(struct Qdisc *sch,
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sk_buff *skb;
 
-	if (!g->s.held)
+	if (!g->s.held || sf_shaper_waits(sch, &g->s.shaper))
 		return NULL;
 	skb = sf_groups_take_from(sch, &g->top, true, order);
 	sf_groups_sent(g, qdisc_pkt_len(skb));
+	sf_shaper_sent(&g->s.shaper, skb, g->s.held);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -1430,6 +1468,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 	}
 	g->s.memory = 0;
+	sf_shaper_reset(&g->s.shaper);
 	sf_lists_forget_turns(&g->top);
 	g->overflow.deficit = 0;
 	sf_groups_forget_link(g);
@@ -1506,13 +1545,13 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 
 /* Let it be as those options; @opt by attribute */
 static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
-				  const u32 *opt)
+				  const u64 *opt)
 {
 	sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
 	g->hosts.table.idle = g->s.table.idle;
 	g->fair = opt[at->fair] ?: SF_NEVER;
-	g->leak_min = div_u64((u64)opt[at->forgive] << SF_LEAK_SHIFT, HZ);
-	g->share = (opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
+	g->leak_min = div_u64(opt[at->forgive] << SF_LEAK_SHIFT, HZ);
+	g->share = ((u32)opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
 	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
 	g->known_share = opt[at->known_share];
 	g->long_share = opt[at->long_share];
@@ -1565,10 +1604,10 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 
 	sch->flags |= SF_DEQUEUE_DROPS;
 	g->top.ranked = RB_ROOT_CACHED;
+	sf_begin(sch);
 	codel_params_init(&g->codel);
 	codel_stats_init(&g->codel_stats);
 	g->codel.mtu = psched_mtu(qdisc_dev(sch));
-	g->s.victim = SF_NO_FLOW;
 	g->tick = jiffies - 1;
 }
 

@@ -475,6 +475,17 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 	sf_hosts_begin_epoch(hosts);
 }
 
+/* The link's rate is as @now to @was of what it was; measurements go on. */
+static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
+{
+	if (!hosts->by || !hosts->cap)
+		return;
+	hosts->leak = mul_u64_u64_div_u64(hosts->leak, now, was);
+	hosts->limit = clamp_t(u64, mul_u64_u64_div_u64(hosts->limit, now, was), 1,
+			       SF_HOST_LIMIT);
+	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
+}
+
 /* Nothing is known of the link: no host is over its share. */
 static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 {

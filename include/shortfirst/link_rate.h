@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The rate of the link, known from what has left while the queue was not empty, and
- * what may wait: no more bytes than the link sends in `buffer`. So one default is right
- * for 1 Mbit/s and for 10 Gbit/s, where a limit in packets is not.
+ * The rate of the link, known from what has left while the queue was not empty or from what
+ * is set (shaper.h), and what may wait: no more bytes than the link sends in `buffer`. So one
+ * default is right for 1 Mbit/s and for 10 Gbit/s, where a limit in packets is not.
  */
 #ifndef _SF_LINK_RATE_H
 #define _SF_LINK_RATE_H
 
+#include <linux/bits.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -16,6 +17,9 @@
 #define SF_MEASURE		(HZ / 8)
 #define SF_ROOM_UNKNOWN		U32_MAX
 
+/* A rate that is set counts as no more, bytes per second. */
+#define SF_RATE_MOST		BIT_ULL(40)
+
 struct sf_link_rate {
 	u32	buffer;		/* jiffies; 0: what waits is not bounded */
 	u32	least;		/* bytes that may wait however low the rate is */
@@ -24,6 +28,7 @@ struct sf_link_rate {
 	u32	from;		/* jiffies: what has been sent since */
 	u64	sent;
 	u64	measured;	/* bytes sent in the last whole measurement */
+	u64	set;		/* bytes that are sent in SF_MEASURE, if a rate is set; else 0 */
 };
 
 /* Begin to measure; until the rate is known, @room is what may wait. */
@@ -34,10 +39,38 @@ static inline void sf_link_measure(struct sf_link_rate *link, u32 room)
 	link->sent = 0;
 }
 
-/* Nothing is known of the link: it was idle, or is another one. */
+/* The link sends so many bytes in so many jiffies. */
+static inline void sf_link_know(struct sf_link_rate *link, u64 bytes, u32 elapsed)
+{
+	link->measured = bytes;
+	link->sends = SF_ROOM_UNKNOWN;
+	if (link->buffer)
+		link->sends = min_t(u64, div_u64(bytes * link->buffer, elapsed), SF_ROOM_UNKNOWN);
+	link->room = max(link->sends, link->least);
+}
+
+/* Nothing is known of the link, which is another one, but the rate if that is set. */
 static inline void sf_link_forget(struct sf_link_rate *link)
 {
 	sf_link_measure(link, SF_ROOM_UNKNOWN);
+	if (link->set)
+		sf_link_know(link, link->set, SF_MEASURE);
+}
+
+/* Its rate is set, in bytes per second; U64_MAX: it is to be measured. */
+static inline void sf_link_set(struct sf_link_rate *link, u64 rate)
+{
+	u64 set = 0;
+
+	if (rate != U64_MAX)
+		set = mul_u64_u32_div(min(rate, SF_RATE_MOST), SF_MEASURE, HZ) ?: 1;
+	if (set == link->set)
+		return;
+	link->set = set;
+	if (set)
+		sf_link_know(link, set, SF_MEASURE);
+	else
+		sf_link_forget(link);
 }
 
 /* The link was idle: measure anew, and believe what was measured until then. */
@@ -61,12 +94,14 @@ static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
 	link->sent += len;
 	if (elapsed < SF_MEASURE)
 		return 0;
-	link->measured = link->sent;
-	link->sends = SF_ROOM_UNKNOWN;
-	if (link->buffer)
-		link->sends = min_t(u64, div_u64(link->sent * link->buffer, elapsed),
-				    SF_ROOM_UNKNOWN);
-	sf_link_measure(link, max(link->sends, link->least));
+	if (link->set) {
+		/* However long nothing was asked for: what comes of it is to fit. */
+		elapsed = min_t(u32, elapsed, 10 * HZ);
+		sf_link_know(link, mul_u64_u32_div(link->set, elapsed, SF_MEASURE), elapsed);
+	} else {
+		sf_link_know(link, link->sent, elapsed);
+	}
+	sf_link_measure(link, link->room);
 	return elapsed;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The options of a kind: u32 attributes on the wire, u32 values in an array by
+ * The options of a kind: attributes of 32 or 64 bits on the wire, u64 values in an array by
  * attribute, and a table that tells of each its default and what is good. SF_KIND,
  * which a kind defines before it includes this, is its name.
  */
@@ -10,6 +10,7 @@
 #include <linux/log2.h>
 #include <linux/stringify.h>
 #include <net/netlink.h>
+#include "pkt_shaper.h"
 
 /*
  * The range is told to those who have sent what is not good and ask for extended
@@ -17,8 +18,8 @@
  */
 struct sf_option {
 	u16	attr;
-	u32	value;		/* by default */
-	struct nla_policy policy;	/* the range, both ends are good */
+	u64	value;		/* by default; sign-extended if the attribute is signed */
+	struct nla_policy policy;	/* the type and the range, both ends are good */
 	u32	least;		/* what is less is not good, but for 0 */
 	bool	power;		/* powers of two only */
 	const char *refusal;	/* what to say of a value that is not good */
@@ -92,8 +93,9 @@ struct sf_option {
 
 #define SF_SPLIT_GSO(KIND)						\
 	{								\
-		SF_OPTION(KIND, SPLIT_GSO, 1),				\
-		SF_SWITCH("split_gso")					\
+		SF_OPTION(KIND, SPLIT_GSO, TC_SF_SPLIT_AUTO),		\
+		SF_OTHER(0, TC_SF_SPLIT_MAX,				\
+			 "split_gso must be 0 (off), 1 (on) or 2 (auto)") \
 	}
 
 /* The rows of those that several have */
@@ -211,26 +213,42 @@ struct sf_options {
 	const struct sf_option *rows;
 	size_t	count;
 	int	max;		/* attribute */
+	int	pad;		/* the attribute that aligns those of 64 bits */
 	const struct nla_policy *policy;
 };
 
-/* Those of @KIND, of which kind_rows[] tells */
+/* Those of @KIND, of which kind_rows[] tells. PAD, RATE and OVERHEAD follow each other. */
 #define SF_OPTIONS(KIND, kind)						\
 	{								\
 		.rows = kind ## _rows,					\
 		.count = ARRAY_SIZE(kind ## _rows),			\
 		.max = TCA_ ## KIND ## _MAX,				\
+		.pad = TCA_ ## KIND ## _PAD,				\
 		.policy = (const struct nla_policy[]) {			\
-			[1 ... TCA_ ## KIND ## _MAX] = { .type = NLA_U32 } \
+			[1 ... TCA_ ## KIND ## _PAD - 1] = { .type = NLA_U32 }, \
+			[TCA_ ## KIND ## _RATE] = { .type = NLA_U64 },	\
+			[TCA_ ## KIND ## _OVERHEAD] = { .type = NLA_S32 }, \
+			[TCA_ ## KIND ## _OVERHEAD + 1 ... TCA_ ## KIND ## _MAX] = \
+				{ .type = NLA_U32 }			\
 		}							\
 	}
 
-static inline bool sf_option_good(const struct sf_option *o, u32 val)
+static inline bool sf_option_good(const struct sf_option *o, u64 val)
 {
 	const struct netlink_range_validation *range = o->policy.range;
+	const struct netlink_range_validation_signed *own = o->policy.range_signed;
 
+	if (o->policy.type == NLA_S32)
+		return (s64)val >= own->min && (s64)val <= own->max;
 	return val >= range->min && val <= range->max && (!val || val >= o->least) &&
 	       (!o->power || is_power_of_2(val));
+}
+
+static inline u64 sf_option_get(const struct sf_option *o, const struct nlattr *attr)
+{
+	if (o->policy.type == NLA_U64)
+		return nla_get_u64(attr);
+	return o->policy.type == NLA_S32 ? (s64)nla_get_s32(attr) : nla_get_u32(attr);
 }
 
 /**
@@ -247,13 +265,13 @@ static inline bool sf_option_good(const struct sf_option *o, u32 val)
  * be changed; then nothing is to be done with @opt.
  */
 static inline int sf_options_parse(const struct sf_options *options, struct nlattr *nla,
-				   struct nlattr **tb, const u32 *live, u32 *opt,
+				   struct nlattr **tb, const u64 *live, u64 *opt,
 				   struct netlink_ext_ack *extack)
 {
 	const struct sf_option *o;
 	const char *refusal;
 	int err;
-	u32 val;
+	u64 val;
 
 	memset(tb, 0, (options->max + 1) * sizeof(*tb));
 	err = nla ? nla_parse_nested(tb, options->max, nla, options->policy, extack) : 0;
@@ -263,7 +281,7 @@ static inline int sf_options_parse(const struct sf_options *options, struct nlat
 		opt[o->attr] = live ? live[o->attr] : o->value;
 		if (!tb[o->attr])
 			continue;
-		val = nla_get_u32(tb[o->attr]);
+		val = sf_option_get(o, tb[o->attr]);
 		refusal = NULL;
 		if (!sf_option_good(o, val))
 			refusal = o->refusal;
@@ -282,9 +300,21 @@ static inline int sf_options_parse(const struct sf_options *options, struct nlat
 	return 0;
 }
 
-/* sf_options_apply - let @live, which a dump reads without lock, be as @opt */
-static inline void sf_options_apply(const struct sf_options *options, u32 *live,
-				    const u32 *opt)
+/* sf_options_differ - is one of these another, beside those @from and @to that attribute? */
+static inline bool sf_options_differ(const struct sf_options *options, const u64 *live,
+				     const u64 *opt, u16 from, u16 to)
+{
+	const struct sf_option *o;
+
+	for (o = options->rows; o < options->rows + options->count; o++)
+		if (live[o->attr] != opt[o->attr] && (o->attr < from || o->attr > to))
+			return true;
+	return false;
+}
+
+/* sf_options_apply - let @live, which a dump reads without the lock, be as @opt */
+static inline void sf_options_apply(const struct sf_options *options, u64 *live,
+				    const u64 *opt)
 {
 	const struct sf_option *o;
 
@@ -292,12 +322,22 @@ static inline void sf_options_apply(const struct sf_options *options, u32 *live,
 		WRITE_ONCE(live[o->attr], opt[o->attr]);
 }
 
+static inline int sf_option_put(const struct sf_options *options, const struct sf_option *o,
+				u64 val, struct sk_buff *skb)
+{
+	if (o->policy.type == NLA_U64)
+		return nla_put_u64_64bit(skb, o->attr, val, options->pad);
+	return nla_put_u32(skb, o->attr, val);
+}
+
 /**
  * sf_options_dump - put all options into a message, nested in TCA_OPTIONS
  *
+ * Who changes them holds RTNL, as a dump does: a u64 is whole.
+ *
  * Return: what the dump of a qdisc is to return.
  */
-static inline int sf_options_dump(const struct sf_options *options, const u32 *live,
+static inline int sf_options_dump(const struct sf_options *options, const u64 *live,
 				  struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
@@ -306,7 +346,7 @@ static inline int sf_options_dump(const struct sf_options *options, const u32 *l
 	if (!nest)
 		return -EMSGSIZE;
 	for (o = options->rows; o < options->rows + options->count; o++) {
-		if (nla_put_u32(skb, o->attr, READ_ONCE(live[o->attr]))) {
+		if (sf_option_put(options, o, READ_ONCE(live[o->attr]), skb)) {
 			nla_nest_cancel(skb, nest);
 			return -EMSGSIZE;
 		}

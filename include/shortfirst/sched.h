@@ -20,6 +20,7 @@
 #include "gso.h"
 #include "link_rate.h"
 #include "options.h"
+#include "shaper.h"
 
 struct sf_sched {
 	u32		held;		/* packets in the queues */
@@ -33,7 +34,9 @@ struct sf_sched {
 					 * older ones of the newcomer's
 					 */
 	bool		own_lost;	/* it has, for what comes now */
-	bool		split_gso;
+	u32		split_from;	/* bytes of a GSO packet from which on it is split;
+					 * U32_MAX: none is
+					 */
 	struct sf_table	table;
 	struct sf_flow_key key;		/* of the packet that comes; on the stack it
 					 * would have to be zeroed and guarded
@@ -41,6 +44,7 @@ struct sf_sched {
 	struct sf_link_rate link;	/* of kinds that have `buffer` */
 	struct tcf_proto __rcu *filter_list; /* of kinds with filters: filter.h */
 	struct tcf_block *block;
+	struct sf_shaper shaper;	/* in the line of filter_list, which each packet needs */
 	/* statistics */
 	u64		drop_limit;
 	u64		drop_memory;
@@ -89,14 +93,81 @@ struct sf_kind {
 	bool (*over)(struct Qdisc *sch, unsigned int gone);
 };
 
-/* Let it be as those options that all kinds have; @idle in ms. */
-static inline void sf_set_options(struct sf_sched *s, u32 limit, u32 memory_limit,
-				  u32 idle, bool split_gso)
+/* The attributes of the options that every kind has; options.h and shaper.h have their rows. */
+struct sf_common {
+	u16	limit;
+	u16	memory_limit;
+	u16	idle;
+	u16	split_gso;
+	u16	rate;		/* the first of the shaper's */
+	u16	overhead;
+	u16	mpu;
+	u16	framing;
+	u16	ingress;	/* the last */
+};
+
+#define SF_COMMON(KIND)							\
+	{								\
+		.limit		= TCA_ ## KIND ## _LIMIT,		\
+		.memory_limit	= TCA_ ## KIND ## _MEMORY_LIMIT,	\
+		.idle		= TCA_ ## KIND ## _IDLE,		\
+		.split_gso	= TCA_ ## KIND ## _SPLIT_GSO,		\
+		.rate		= TCA_ ## KIND ## _RATE,		\
+		.overhead	= TCA_ ## KIND ## _OVERHEAD,		\
+		.mpu		= TCA_ ## KIND ## _MPU,			\
+		.framing	= TCA_ ## KIND ## _FRAMING,		\
+		.ingress	= TCA_ ## KIND ## _INGRESS,		\
+	}
+
+/* Let it be as those of @opt, by attribute. */
+static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at, const u64 *opt)
 {
-	s->limit = limit;
-	s->memory_limit = memory_limit;
-	s->split_gso = split_gso;
-	s->table.idle = msecs_to_jiffies(idle);
+	struct sf_shaping shaping = {
+		.rate		= opt[at->rate],
+		.overhead	= opt[at->overhead],
+		.mpu		= opt[at->mpu],
+		.framing	= opt[at->framing],
+		.ingress	= opt[at->ingress],
+	};
+
+	s->limit = opt[at->limit];
+	s->memory_limit = opt[at->memory_limit];
+	s->table.idle = msecs_to_jiffies(opt[at->idle]);
+	s->split_from = sf_split_from(opt[at->split_gso], shaping.rate);
+	sf_link_set(&s->link, shaping.rate);
+	sf_shaper_set(&s->shaper, &shaping, s->held);
+}
+
+/*
+ * Do others change than the options of the shaper, which alone are cheap to change? @live is what
+ * was before, all 0 in init.
+ */
+static inline bool sf_others_change(const struct sf_options *options, const struct sf_common *at,
+				    const u64 *live, const u64 *opt)
+{
+	return sf_options_differ(options, live, opt, at->rate, at->ingress);
+}
+
+/* For init, before anything can fail, and for destroy */
+static inline void sf_begin(struct Qdisc *sch)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	s->victim = SF_NO_FLOW;
+	s->shaper.idle = true;
+	qdisc_watchdog_init(&s->shaper.watchdog, sch);
+}
+
+static inline void sf_end(struct sf_sched *s)
+{
+	qdisc_watchdog_cancel(&s->shaper.watchdog);
+	tcf_block_put(s->block);
+}
+
+/* Will the segments of a packet be queued one by one? */
+static inline bool sf_is_split(const struct sf_sched *s, const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) && qdisc_pkt_len(skb) >= s->split_from;
 }
 
 static inline struct sf_skb_cb *sf_cb(const struct sk_buff *skb)
@@ -273,7 +344,10 @@ static inline bool sf_too_large(const struct sf_sched *s,
 static noinline void sf_drop(struct sk_buff *skb, struct Qdisc *sch,
 			     struct sk_buff **to_free, u32 reason)
 {
+	struct sf_sched *s = qdisc_priv(sch);
+
 	qdisc_qstats_drop(sch);
+	sf_shaper_dropped(&s->shaper, skb);
 	sf_set_drop_reason(skb, reason);
 	__qdisc_drop(skb, to_free);
 }
@@ -305,6 +379,7 @@ static __always_inline unsigned int sf_make_room(struct Qdisc *sch, u32 first,
 		excess += !full;
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
+		sf_shaper_dropped(&s->shaper, skb);
 		/* Not by sign: what has waited for long is not what comes now. */
 		if (sf_cb(skb)->arrival - first < s->arrivals - first)
 			gone++;
@@ -393,7 +468,7 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	u32 qlen, backlog;
 	int ret;
 
-	if (skb_is_gso(skb) && s->split_gso)
+	if (sf_is_split(s, skb))
 		return sf_enqueue_segments(skb, sch, *to, to_free, kind);
 	if (unlikely(sf_too_large(s, skb))) {
 		sf_drop_too_large(skb, sch, to_free);
@@ -419,12 +494,14 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 /* sf_trim - drop what new limits do not allow; under sch_tree_lock() */
 static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
 {
+	struct sf_sched *s = qdisc_priv(sch);
 	unsigned int dropped = 0, bytes = 0;
 	struct sk_buff *skb;
 
-	while (sf_over_limit(qdisc_priv(sch)) || sf_over(sch, 0, kind)) {
+	while (sf_over_limit(s) || sf_over(sch, 0, kind)) {
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
+		sf_shaper_dropped(&s->shaper, skb);
 		dropped++;
 		bytes += qdisc_pkt_len(skb);
 		rtnl_kfree_skbs(skb, skb);

@@ -4,9 +4,11 @@
 from selftests.lib.options import (
     BANDS,
     BYTES,
+    LINKS,
     PERCENT,
     QUEUE_STATISTICS,
     RATE,
+    WORDS,
     Option,
     Rule,
     Table,
@@ -20,6 +22,7 @@ from selftests.lib.options import (
     memory_limit,
     quantum,
     queues,
+    shaper,
     split_gso,
     switch,
 )
@@ -48,6 +51,7 @@ TABLE = Table(
         flows(3),
         idle(4),
         split_gso(11),
+        *shaper(19),
     ),
     statistics=(
         *QUEUE_STATISTICS,
@@ -69,7 +73,7 @@ TABLE = Table(
             ),
         ),
     ),
-    words={"plain": PLAIN},
+    words={"plain": PLAIN, **LINKS, **WORDS},
     published=PLAIN,
     records={"learn": 1, "order": 1},
     room=16384,

@@ -3,12 +3,14 @@
 
 from selftests.lib.options import (
     BANDS,
+    LINKS,
     NANO,
     NUMBER,
     PACKETS,
     QUEUE_STATISTICS,
     RATE,
     U32_MAX,
+    WORDS,
     Option,
     Rule,
     Table,
@@ -22,6 +24,7 @@ from selftests.lib.options import (
     memory_limit,
     quantum,
     queues,
+    shaper,
     split_gso,
     switch,
 )
@@ -59,6 +62,7 @@ TABLE = Table(
         switch(19, "ecn", 0),
         split_gso(20),
         Option(21, "seed", NUMBER, 0, 0, U32_MAX, (9,)),
+        *shaper(27),
     ),
     statistics=(
         *QUEUE_STATISTICS,
@@ -74,7 +78,7 @@ TABLE = Table(
             ({"red_min": 9, "red_max": 9}, {"red_min": 15}, {"red_max": 5}, {"red_max": 1}),
         ),
     ),
-    words={"plain": PLAIN},
+    words={"plain": PLAIN, **LINKS, **WORDS},
     published={"seed": 1, **PLAIN},
     records={"every": 1},
     by_class={"probability": 0},

@@ -3,7 +3,9 @@
 
 from selftests.lib.options import (
     GROUPS_STATISTICS,
+    LINKS,
     QUEUE_STATISTICS,
+    WORDS,
     Table,
     buffer,
     ce_threshold,
@@ -24,6 +26,7 @@ from selftests.lib.options import (
     nat,
     newcomers,
     quantum,
+    shaper,
     split_gso,
     target,
 )
@@ -61,10 +64,11 @@ TABLE = Table(
         host_records(22),
         choice(7, "drop", ("tail", "head"), "drop_head must be 0 or 1"),
         split_gso(8),
+        *shaper(24),
     ),
     statistics=(*QUEUE_STATISTICS, *GROUPS_STATISTICS, "longest"),
     flow_statistics=("attained", "host"),
-    words={"plain": PLAIN},
+    words={"plain": PLAIN, **LINKS, **WORDS},
     published=PLAIN,
     grouped={"known_share": 1},
     room=65536,

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from selftests.lib.options import KINDS, TOP, Option, of
+from selftests.lib.options import KINDS, LINKS, TOP, Option, of
 
 OPTIONS = [pytest.param(kind, o, id=f"{kind}-{o.name}") for kind in KINDS for o in of(kind).options]
 EACH = pytest.mark.parametrize("kind", KINDS)
@@ -66,5 +66,24 @@ def test_statistics(kind: str) -> None:
 @EACH
 def test_words(kind: str) -> None:
     """Those that stand for values of several options"""
-    for word in of(kind).words:
+    for word in of(kind).words.keys() - LINKS:
         assert section(kind, word)
+
+
+@EACH
+def test_links(kind: str) -> None:
+    """The table of their names, overhead, mpu and framing"""
+    text = section(kind, "Names of links")
+    table = of(kind)
+    for word, values in LINKS.items():
+        told = [
+            str(table[name].in_json(values[name])) if name in values else "-"
+            for name in ("overhead", "mpu", "framing")
+        ]
+        assert f" {' '.join([word, *told])} " in text, word
+
+
+def test_the_same_of_all() -> None:
+    """What all kinds have to shape with is told in the same words."""
+    found = {re.search(r"^\.SS rate .*?(?=^\.SH)", page(kind), re.M | re.S)[0] for kind in KINDS}
+    assert len(found) == 1

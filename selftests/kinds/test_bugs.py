@@ -163,7 +163,7 @@ def test_duplicates(device: Device, kind: str, variant: str, root: str) -> None:
 
 def test_extreme_values(device: Device, kind: str) -> None:
     for extreme in of(kind).extremes:
-        tbf_above(kind, of(kind).text(extreme))
+        tbf_above(kind, of(kind).text(of(kind).brisk(extreme)))
         send = Sender(device)
         for number in range(200):
             each = flow(number % 30, seq=number << 24)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from selftests.lib.options import BYTES, MS, RATE, of
+from selftests.lib.options import BYTES, MS, RATE, RATE64, of
 
 OURS = "/etc/bash_completion.d/tc-shortfirst"
 # As bash-completion does it, of which the tests' machine has only tc's part
@@ -61,6 +61,7 @@ def test_options(kind: str) -> None:
 
 def test_values(kind: str) -> None:
     suffixes = {BYTES: "b kb mb gb", MS: "ms s", RATE: "bit kbit mbit gbit"}
+    suffixes[RATE64] = suffixes[RATE]
     for option in of(kind).options:
         if option.names:
             assert offered(kind, option.name, "") == list(option.names)
@@ -69,6 +70,10 @@ def test_values(kind: str) -> None:
             assert offered(kind, option.name, "7") == wanted
         elif option.words:
             assert not set(option.words) & set(offered(kind, option.words[0], ""))
+
+
+def test_value_or_word(kind: str) -> None:
+    assert offered(kind, "rate", "") == offered(kind, "rate", "unl") == ["unlimited"]
 
 
 def test_others() -> None:

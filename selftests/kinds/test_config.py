@@ -7,7 +7,7 @@ import pytest
 
 from selftests.lib.command import refused, run
 from selftests.lib.gate import Gate, flow
-from selftests.lib.options import Option, of
+from selftests.lib.options import TOGETHER, Option, of
 
 pytestmark = pytest.mark.each_kernel
 
@@ -43,6 +43,20 @@ def test_print_back(gate: Callable[..., Gate], kind: str, option: Option) -> Non
         assert line == table.text(after)
         d0.renew(line)
         assert d0.show()["options"] == table.json(after), line
+
+
+def test_words_together(gate: Callable[..., Gate], kind: str) -> None:
+    """Where one adds to another or has the last word, in a change as at the beginning"""
+    table, d0 = of(kind), gate()
+    for words, given in TOGETHER.items():
+        after = table.after(table.published, given)
+        d0.renew(words)
+        assert d0.show()["options"] == table.json(after), words
+        d0.renew("mpu 7 ptm overhead 9 rate 99gbit ingress split_gso off")
+        before = {"mpu": 7, "framing": 2, "overhead": 9, "rate": 99 * 125 * 10**6, "ingress": 1}
+        d0.change(words)
+        after = table.after(table.published, before | {"split_gso": 0} | given)
+        assert d0.show()["options"] == table.json(after), words
 
 
 def test_most_flows(gate: Callable[..., Gate], kind: str) -> None:

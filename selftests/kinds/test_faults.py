@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import socket
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -222,8 +223,7 @@ def add(device: Device, netlink: Netlink, place: str, flows: int, faults: Faults
     commands, parent = PLACES[place]
     for command in commands:
         run(f"tc {command}")
-    number = of(device.kind)["flows"].number
-    more = options({number: flows}) if flows else b""
+    more = options(of(device.kind).attributes({"flows": flows})) if flows else b""
     new = netlink.new(device.kind, CREATE | EXCL, 0x100000, parent, more)
     gone = netlink.message(DELQDISC, ACK, 0x100000, parent)
     each_fails(
@@ -307,9 +307,9 @@ def test_change(held: Gate, below: Netlink) -> None:
 @pytest.mark.has("learn")
 def test_change_that_needs_records(device: Device, netlink: Netlink, kind: str) -> None:
     """Without `learn` there are none."""
-    learn = of(kind)["learn"].number
-    without = netlink.new(kind, CREATE | REPLACE, 0x100000, ROOT, options({learn: 0}))
-    change = netlink.new(kind, 0, 0x100000, ROOT, options({learn: 1}))
+    off, on = (options(of(kind).attributes({"learn": value})) for value in (0, 1))
+    without = netlink.new(kind, CREATE | REPLACE, 0x100000, ROOT, off)
+    change = netlink.new(kind, 0, 0x100000, ROOT, on)
 
     def anew() -> None:
         run("tc qdisc replace dev d0 root handle 20: pfifo")
@@ -330,7 +330,7 @@ def test_dump(held: Gate, below: Netlink, message: int) -> None:
 
 def test_filter(held: Gate, below: Netlink) -> None:
     """A filter that names the second class, where there is one"""
-    more = attribute(KIND, b"matchall\0") + options({CLASSID: 0x100002})
+    more = attribute(KIND, b"matchall\0") + options({CLASSID: struct.pack("=I", 0x100002)})
     priority_and_all = 1 << 16 | socket.htons(3)
     new = below.message(NEWTFILTER, CREATE | EXCL | ACK, 0, 0x100000, priority_and_all, more)
     gone = below.message(DELTFILTER, ACK, 0, 0x100000)

@@ -7,7 +7,7 @@ What was there stays, and nothing is said in the kernel's log. What tc cannot se
 import pytest
 
 from selftests.lib.command import refused
-from selftests.lib.options import Option, of
+from selftests.lib.options import APART, Option, of
 from selftests.lib.refusals import BARE, USED, Spare
 
 pytestmark = pytest.mark.each_kernel
@@ -38,7 +38,7 @@ def test_not_a_value(spare: Spare, kind: str, option: Option) -> None:
     for wrong in filter(None, option.wrong):
         sentence = f'{kind}: {option.name}: "{wrong}" is not {option.needs}'
         check(spare, kind, f"{option.name} {wrong}", sentence)
-    if not option.words:
+    if option.valued:
         check(spare, kind, f"idle 5s {option.name}", f"{kind}: {option.name}: needs {option.needs}")
 
 
@@ -47,6 +47,14 @@ def test_values_that_do_not_go_together(spare: Spare, kind: str) -> None:
     for rule in table.rules:
         for values in rule.bad:
             check(spare, kind, table.text(values), f"Error: {table.refusal(rule)}.")
+
+
+def test_words_that_do_not_go_together(spare: Spare, kind: str) -> None:
+    for pair in APART:
+        for first, second in (pair, pair[::-1]):
+            if second != "raw":  # which has the last word
+                sentence = f'{kind}: "{first}" and "{second}" do not go together'
+                check(spare, kind, f"{first} limit 5 {second}", sentence)
 
 
 def test_unknown_option(spare: Spare, kind: str) -> None:

@@ -26,6 +26,7 @@ from selftests.lib.options import published
 
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
+SO_TIMESTAMPNS = 35
 SOL_PACKET = 263
 PACKET_VNET_HDR = 15
 PACKET_OUTGOING = 4
@@ -235,6 +236,22 @@ class Device:
                 return frames
             if address[2] == PACKET_OUTGOING:
                 frames.append(frame)
+
+    def stamp(self) -> None:
+        """Let departures() know times from now on."""
+        self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+
+    def departures(self) -> list[tuple[int, bytes]]:
+        """What has gone out since the last call, and when: ns"""
+        left = []
+        while True:
+            try:
+                frame, told, _, address = self.tap.recvmsg(65536, 64)
+            except BlockingIOError:
+                return left
+            if address[2] == PACKET_OUTGOING:
+                seconds, ns = struct.unpack("=qq", told[0][2])
+                left.append((seconds * 1_000_000_000 + ns, frame))
 
     def unfreed(self) -> int:
         """Bytes of packets put in that nobody has freed yet."""

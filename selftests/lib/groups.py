@@ -11,7 +11,7 @@ the rate of the link has to be unknown then, so that no host is over its share. 
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from selftests.lib.model import TURNS_OWED, TURNS_PASSED, BaseModel, BasePacket
@@ -532,6 +532,7 @@ class Groups(BaseModel):
     def change(
         self, limit: int | None = None, memory_limit: int | None = None, **options: int
     ) -> None:
+        before = (self.limit, self.memory_limit, replace(self.opt))
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
         busy = sorted(self._busy(), key=lambda queue: queue.number)
@@ -542,6 +543,8 @@ class Groups(BaseModel):
             self._forget_hosts()
         for name, value in options.items():
             setattr(self.opt, name, value)
+        if before == (self.limit, self.memory_limit, self.opt):
+            return
         self.had, self.had_last, self.ahead = [0] * SORTS, 0, 0
         for queue in busy:
             self._place(queue)

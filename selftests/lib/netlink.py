@@ -15,7 +15,7 @@ KIND, OPTIONS = 1, 2  # TCA_*
 NESTED = 0x8000
 SOL_NETLINK, CAP_ACK, EXT_ACK = 270, 10, 11
 MSG, OFFS, POLICY = 1, 2, 4  # NLMSGERR_ATTR_*
-LEAST, MOST = 4, 5  # NL_POLICY_TYPE_ATTR_*
+RANGES = {(2, 3): "=q", (4, 5): "=Q"}  # NL_POLICY_TYPE_ATTR_*: least and most, signed or not
 
 State = list[tuple[int, bytes]]
 
@@ -25,9 +25,9 @@ def attribute(number: int, data: bytes) -> bytes:
     return struct.pack("=HH", length, number) + data + bytes(-length % 4)
 
 
-def options(values: dict[int, int]) -> bytes:
-    """TCA_OPTIONS of 32-bit attributes"""
-    nest = b"".join(attribute(number, struct.pack("=I", n)) for number, n in values.items())
+def options(values: dict[int, bytes]) -> bytes:
+    """TCA_OPTIONS of these attributes"""
+    nest = b"".join(attribute(number, data) for number, data in values.items())
     return attribute(OPTIONS | NESTED, nest)
 
 
@@ -47,8 +47,12 @@ class Refused(OSError):
         self.text = told.get(MSG, b"").rstrip(b"\0").decode()
         self.at = struct.unpack("=I", told[OFFS])[0] if OFFS in told else None
         policy = attributes(told.get(POLICY, b""))
-        ends = [policy[end] for end in (LEAST, MOST) if end in policy]
-        self.range = [struct.unpack("=Q", end)[0] for end in ends]  # what would be good
+        self.range = [  # what would be good
+            struct.unpack(form, policy[end])[0]
+            for ends, form in RANGES.items()
+            for end in ends
+            if end in policy
+        ]
 
 
 class Netlink:

@@ -7,16 +7,20 @@ made the tests of options, the cases of tdc (selftests/tdc.py) and the check of 
 """
 
 import importlib
+import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+from selftests.lib.wire import FRAMINGS, KEYWORDS
 
 TOP = Path(__file__).resolve().parents[2]
 KINDS = sorted(path.name.removeprefix("sch_") for path in TOP.glob("sch_*"))
 U32_MAX = (1 << 32) - 1
 I32_MAX = (1 << 31) - 1
+U64_MAX = (1 << 64) - 1
 
 Values = dict[str, int]  # of options, by name
 
@@ -32,6 +36,17 @@ class Unit:
     refused: str = ""  # after the range in a refusal
     json: str = ""  # what names end in there
     one: int = 1  # what is typed as 1
+    format: str = "=I"  # of the attribute, as in struct
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Of what the attribute can be"""
+        bits = 8 * struct.calcsize(self.format)
+        return (-1 << bits - 1, (1 << bits - 1) - 1) if self.signed else (0, (1 << bits) - 1)
+
+    @property
+    def signed(self) -> bool:
+        return self.format.islower()
 
     def text(self, value: int) -> str:
         """As tc shows it, which can be typed, too"""
@@ -50,6 +65,8 @@ class Unit:
 
 
 def _decimal(number: Fraction) -> str:
+    if number < 0:
+        return f"-{_decimal(-number)}"
     digits = f"{number.numerator * 10**9 // number.denominator:010d}"
     return f"{digits[:-9]}.{digits[-9:]}".rstrip("0").rstrip(".")
 
@@ -60,6 +77,12 @@ def _suffixes(**sizes: Fraction | int) -> tuple[tuple[str, Fraction], ...]:
 
 _WHOLE = ("many", "-1", "4294967296", "1.5", "5k", "nan", "0x")
 NUMBER = Unit("NUMBER", "a whole number", _WHOLE)
+SIGNED = Unit(
+    "NUMBER",
+    "a whole number",
+    ("many", "-2147483649", "2147483648", "1.5", "--5", "-", "5k", "-nan"),
+    format="=i",
+)
 PACKETS = Unit("PACKETS", "a whole number", _WHOLE, refused=" packets")
 BYTES = Unit(
     "BYTES",
@@ -107,12 +130,21 @@ RATE = Unit(
     ("many", "-1", "4294967296bps", "7bit", "5parsec", "5s"),
     (
         ("", Fraction(1, 8)),
-        *_suffixes(bit=Fraction(1, 8), kbit=125, mbit=125000, gbit=125000000),
-        *_suffixes(bps=1, kbps=1000, mbps=1000000),
+        *_suffixes(bit=Fraction(1, 8), kbit=125, mbit=125000, gbit=125000000, tbit=125 * 10**9),
+        *_suffixes(kibit=1 << 7, mibit=1 << 17, gibit=1 << 27, tibit=1 << 37),
+        *_suffixes(bps=1, kbps=1000, mbps=10**6, gbps=10**9, tbps=10**12),
+        *_suffixes(kibps=1 << 10, mibps=1 << 20, gibps=1 << 30, tibps=1 << 40),
     ),
-    _suffixes(Mbit=125000, Kbit=125, bit=Fraction(1, 8)),
+    _suffixes(Tbit=125 * 10**9, Gbit=125000000, Mbit=125000, Kbit=125, bit=Fraction(1, 8)),
     "0bit",
     " bytes per second",
+)
+RATE64 = replace(
+    RATE,
+    value="RATE | unlimited",
+    what="a rate of whole bytes per second or unlimited",
+    wrong=(*RATE.wrong[:2], "1125899906842624bps", *RATE.wrong[3:], "unlimit"),
+    format="=Q",
 )
 PERCENT = Unit(
     "PERCENT",
@@ -155,7 +187,10 @@ class Option:
     power: bool = False  # of two
     fixed: bool = False  # once the qdisc exists
     names: tuple[str, ...] = ()  # typed after its own for the values 0, 1, ...
-    words: tuple[str, ...] = ()  # typed instead of its own for the values 0 and 1
+    words: tuple[str, ...] = ()  # typed instead of its own for the values 0, 1, ...
+    alone: int | None = None  # what it is if no name is typed after its own
+    special: tuple[int, str] | None = None  # a value that is no number, and how it is shown
+    brisk: int | None = None  # with less packets do not leave as fast as tests send them
     said: str = ""  # in refusals, where that is not made of the above
     resets: tuple[str, ...] = ()  # options that become 0 if they are not given beside it
 
@@ -176,8 +211,9 @@ class Option:
     def bad(self) -> list[int]:
         """Values that an attribute may have and the option may not"""
         found = [0, 1, 3, self.least // 2, self.least - 1, self.least + 1, self.most - 1]
-        found += [self.most + 1, 2 * self.most, 1 << 31, U32_MAX]
-        fit = dict.fromkeys(value for value in found if 0 <= value <= U32_MAX)
+        found += [self.most + 1, 2 * self.most, 1 << 31, U32_MAX, *self.unit.ends]
+        first, last = self.unit.ends
+        fit = dict.fromkeys(value for value in found if first <= value <= last)
         return [value for value in fit if not self.takes(value)]
 
     @property
@@ -185,10 +221,11 @@ class Option:
         """What is said of these, after the kind"""
         if self.said:
             return self.said
-        if self.words:
+        if len(self.words) == 2:
             return f"{self.name} must be 0 or 1"
-        if self.names:
-            *names, last = [f"{value} ({name})" for value, name in enumerate(self.names)]
+        if self.names or self.words:
+            all_names = self.names or self.words
+            *names, last = [f"{value} ({name})" for value, name in enumerate(all_names)]
             return f"{self.name} must be {', '.join(names)} or {last}"
         ends = [_decimal(Fraction(end, self.unit.one)) for end in (self.least, self.most)]
         if self.power:
@@ -205,19 +242,30 @@ class Option:
 
     def text(self, value: int) -> str:
         """As tc shows it, which can be typed, too"""
+        if self.special and value == self.special[0]:
+            return self.special[1]
         if self.words:
             return self.words[value]
         return f"{self.name} {self.names[value] if self.names else self.unit.text(value)}"
 
     def spellings(self, value: int) -> list[str]:
-        if self.words or self.names:
-            return [self.text(value)]
+        if self.words or self.names or self.special and value == self.special[0]:
+            return [self.text(value), *[self.name] * (value == self.alone)]
         return [f"{self.name} {typed}" for typed in self.unit.spellings(value)]
+
+    def packed(self, value: int) -> bytes:
+        """As its attribute has it"""
+        return struct.pack(self.unit.format, value)
+
+    @property
+    def valued(self) -> bool:
+        """Whether something has to be typed after its name"""
+        return not self.words and self.alone is None
 
     @property
     def wrong(self) -> list[str]:
         """What may be typed as its value and cannot be one"""
-        if self.words:
+        if not self.valued:
             return []
         return ["middle", "", "0"] if self.names else list(self.unit.wrong)
 
@@ -238,10 +286,12 @@ class Option:
         return self.name + self.unit.json
 
     def in_json(self, value: int) -> Any:
-        if self.words:
+        if self.special and value == self.special[0]:
+            return self.special[1].split()[-1]
+        if len(self.words) == 2:
             return bool(value)
-        if self.names:
-            return self.names[value]
+        if self.names or self.words:
+            return (self.names or self.words)[value]
         return value / self.unit.one if self.unit.one > 1 else value
 
 
@@ -280,7 +330,77 @@ def idle(number: int) -> Option:
 
 
 def split_gso(number: int) -> Option:
-    return switch(number, "split_gso", 1)
+    names = ("off", "on", "auto")
+    return replace(choice(number, "split_gso", names, default=2), alone=1)
+
+
+_FRAMINGS = tuple(FRAMINGS)
+
+
+def shaper(first: int) -> tuple[Option, ...]:
+    """Those that every kind has at its end; the attributes follow each other."""
+    return (
+        Option(
+            *(first, "rate", RATE64, U64_MAX, 1, U64_MAX),
+            (125 * 10**6, 1 << 37, 125 * 10**9, 10**12 + 1),
+            said="rate must be at least 1 byte per second",
+            special=(U64_MAX, "rate unlimited"),
+            brisk=125 * 10**6,
+        ),
+        Option(
+            *(first + 1, "overhead", SIGNED, -65, -65, 256, (18, -20, -64, 0)),
+            said="overhead must be -64 to 256 bytes, or -65 (raw)",
+            special=(-65, "raw"),
+        ),
+        Option(first + 2, "mpu", replace(NUMBER, refused=" bytes"), 0, 0, 256, (84, 1)),
+        Option(first + 3, "framing", SWITCH, 0, 0, 2, (2, 1), words=_FRAMINGS),
+        Option(first + 4, "ingress", SWITCH, 0, 0, 1, (1,), words=("egress", "ingress")),
+    )
+
+
+def _link(overhead: int, framing: str = "", mpu: int = 0) -> Values:
+    found = {"overhead": overhead}
+    if mpu:
+        found["mpu"] = mpu
+    if framing:
+        found["framing"] = _FRAMINGS.index(framing)
+    return found
+
+
+# Typed for the shaper of all kinds, beside the above: the names of links, as tc-cake(8) has them,
+LINKS = {word: _link(each.overhead, each.framing, each.mpu) for word, each in KEYWORDS.items()}
+LINKS["via-ethernet"] = {}
+# other words,
+WORDS: dict[str, Values] = {"raw": {"overhead": -65}, "no_split_gso": {"split_gso": 0}}
+# several at once,
+TOGETHER = {
+    "pppoe-ptm ether-vlan": _link(34, "ptm"),
+    "ether-vlan ether-vlan bridged-ptm ptm": _link(30, "ptm"),
+    "conservative ether-vlan": _link(52, "atm"),
+    "docsis ether-vlan": _link(22, "noatm", 64),
+    "docsis overhead 22": _link(22, "noatm", 64),
+    "overhead 22 docsis": _link(40, "noatm", 64),
+    "overhead -4 ethernet mpu 64": _link(34, "", 64),
+    "ethernet overhead 44 mpu 84": _link(44, "", 84),
+    "atm overhead 44": _link(44, "atm"),
+    "pppoe-vcmux conservative": _link(48, "atm"),
+    "docsis raw": _link(-65, "noatm", 64),
+    "raw atm": _link(-65, "atm"),
+    "via-ethernet docsis rate 125mbps": _link(18, "noatm", 64) | {"rate": 125 * 10**6},
+    "split_gso ingress": {"split_gso": 1, "ingress": 1},
+}
+# and what is refused since one says another thing than the other
+APART = (
+    ("atm", "ptm"),
+    ("noatm", "atm"),
+    ("atm", "pppoe-ptm"),
+    ("bridged-ptm", "noatm"),
+    ("docsis", "atm"),
+    ("conservative", "docsis"),
+    ("ipoa-vcmux", "pppoe-ptm"),
+    ("raw", "ether-vlan"),
+    ("raw", "conservative"),
+)
 
 
 # Those of several
@@ -433,8 +553,8 @@ class Table:
         options = [(self[name], value) for name, value in values.items()]
         return {option.json: option.in_json(value) for option, value in options}
 
-    def attributes(self, values: Values) -> dict[int, int]:
-        return {self[name].number: value for name, value in values.items()}
+    def attributes(self, values: Values) -> dict[int, bytes]:
+        return {self[name].number: self[name].packed(value) for name, value in values.items()}
 
     def after(self, before: Values, given: Values) -> Values:
         """All values after a request"""
@@ -491,6 +611,11 @@ class Table:
                     values[option.name] = getattr(option, at)
                 found.append(self.together(values))
         return found + list(self.more_extremes)
+
+    def brisk(self, values: Values) -> Values:
+        """These, but for what would keep packets waiting for longer than a test does"""
+        least = {name: self[name].brisk for name in values}
+        return {name: max(value, least[name] or value) for name, value in values.items()}
 
     def refusal(self, of: "Option | Rule") -> str:
         return f"{self.kind}: {of.refusal}"

@@ -294,7 +294,6 @@ static int srpt_init(struct Qdisc *sch, struct nlattr *nla, struct netlink_ext_a
 	q->s.victim = SF_NO_FLOW;
 	q->s.limit = limit;
 	q->s.memory_limit = U32_MAX;
-	q->s.split_gso = true;
 	return 0;
 }
 
