@@ -12,7 +12,9 @@
 # make bench               what a packet costs in our kinds and in others
 # make bench NATIVE=1      the same in cycles of this machine's processor
 # make bench-check         has that grown?
-#                          STORE=1: what demo and bench measure is README.md's from now on
+# make pace                how exactly our kinds, CAKE and HTB keep a rate
+#                          STORE=1: what demo, bench and pace measure is README.md's and
+#                          the page's from now on
 # make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and on the sanitized one, and
@@ -28,8 +30,8 @@
 # FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
 # too, those of a dask scheduler: docs/experiments.md.
 #
-# demo, experiment, figures, bench, test, coverage, check and shell need root on Debian or
-# Ubuntu and install what they lack.
+# demo, experiment, figures, bench, pace, test, coverage, check and shell need root on Debian
+# or Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, for experiments, and for one each
@@ -109,6 +111,9 @@ bench: setup
 	$(PYTHON) -m lab bench $(if $(NATIVE),--native,--kernel $(one)) \
 		$(if $(STORE),--store)
 
+pace: setup
+	$(PYTHON) -m lab pace --kernel $(lab) $(if $(STORE),--store)
+
 bench-check: setup
 	$(PYTHON) -m lab bench --check
 
@@ -128,4 +133,4 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install uninstall sparse clean setup \
-	demo experiment figures bench bench-check test coverage tdc check shell
+	demo experiment figures bench bench-check pace test coverage tdc check shell

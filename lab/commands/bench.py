@@ -27,6 +27,7 @@ from lab.measure.tables import format_rows
 from lab.run.guests import LAB, RESULTS, Job, run_all
 from lab.run.job import modules_of_kind
 from lab.run.kinds import STEADY, VARIANTS
+from lab.run.qdiscs import OURS
 from vm import prepare, versions
 
 # By name: for the steady cases, where nothing is dropped, and what is full with 100 packets.
@@ -48,6 +49,31 @@ QDISCS = OTHERS | {
 }
 MEMORY = {name: name for name in OTHERS} | {"cake": "cake besteffort flows"}
 MEMORY |= {name: one.memory or one.words for name, one in VARIANTS.items()}
+# Those that shape, to a rate at which none waits: a packet has the link for 84 instructions, and
+# from one dequeue to the next are more. HTB has its own bursts, with which it costs least.
+FULL_RATE = "100gbit"
+HTB = "htb-fq_codel"
+
+
+def _under_htb(leaf: str) -> str:
+    of_class = f"class add dev @ parent 1: classid 1:1 htb rate {FULL_RATE} quantum 1514"
+    return f"htb default 1+{of_class}+qdisc add dev @ parent 1:1 {leaf}"
+
+
+def _shaped() -> dict[str, list[str]]:
+    """By name: steady, full, and for its memory."""
+    result = {HTB: [_under_htb(words) for words in (*OTHERS["fq_codel"], "fq_codel")]}
+    cake = (*QDISCS["cake"], MEMORY["cake"])
+    result["cake-rate"] = [f"{words} bandwidth {FULL_RATE}" for words in cake]
+    for kind in OURS:
+        words = f"{kind} rate {FULL_RATE}"
+        result[f"{kind}-rate"] = [f"{words} {STEADY}", f"{words} limit 100", words]
+    return result
+
+
+SHAPED = _shaped()
+QDISCS |= {name: (steady, full) for name, (steady, full, _) in SHAPED.items()}
+MEMORY |= {name: memory for name, (_, _, memory) in SHAPED.items()}
 NEEDS = ["bench.sh", "modules/qdisc_bench.ko"]
 COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
@@ -58,6 +84,8 @@ COSTS = RESULTS / "bench/costs.csv"
 MEMORY_CSV = RESULTS / "bench/memory.csv"
 FIRST = "100 flows"  # the case of which a ratio is stored where there was none
 TOLERANCE = 0.03
+# Of those that shape: what las may cost at most of another, in that case
+SHAPED_GOALS = {HTB: 0.5, "cake-rate": 0.6}
 
 
 @dataclass(frozen=True)
@@ -180,6 +208,24 @@ def goals(costs: dict[str, dict[str, Cost]]) -> tuple[str, bool]:
     return text, reached
 
 
+def shaped_goals(costs: dict[str, dict[str, Cost]]) -> tuple[str, bool]:
+    text, reached = "", True
+    if "las-rate" not in costs:
+        return text, reached
+    for name in [name for name in SHAPED_GOALS if name in costs]:
+        part = costs["las-rate"][FIRST].both / costs[name][FIRST].both
+        ok = part <= SHAPED_GOALS[name]
+        reached &= ok
+        text += f"las-rate: at most {SHAPED_GOALS[name]:g} of {name}'s with {FIRST} ({part:.3f}): "
+        text += "met\n" if ok else "NOT MET\n"
+    return text, reached
+
+
+def base_of(name: str) -> str:
+    """Of whose cost the one of a qdisc is a part"""
+    return HTB if name in SHAPED else "fq_codel"
+
+
 def write_csv(path: Path, costs: dict[str, dict[str, Cost]]) -> None:
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -219,7 +265,7 @@ def write_ratios(ratios: Ratios) -> None:
 
 def compare(stored: Ratios, now: Ratios) -> tuple[str, bool]:
     """A table, and whether nothing has become dearer."""
-    rows = [["of fq_codel's", "stored", "now", "change %", ""]]
+    rows = [["of fq_codel's, or with a rate of HTB's with it", "stored", "now", "change %", ""]]
     good = True
     for key, before in stored.items():
         change = now[key] / before - 1
@@ -239,8 +285,9 @@ def measure(
     for name in names:
         steady, full = QDISCS[name]
         specs = [f"{c.name}|{full if c.overload else steady}|{c.words}" for c in cases]
-        weight = 4.0 if name == "cake" else 1.0
+        weight = 4.0 if name.startswith("cake") else 1.0
         modules = ["dummy", *modules_of_kind(MEMORY[name])]
+        modules += modules_of_kind("fq_codel") if name == HTB else []
         jobs.append(Job(name, NEEDS[0], [MEMORY[name], *specs], modules, NEEDS, weight))
     jobs.sort(key=lambda job: -job.weight)
     print(f"bench, kernel {built.version}", flush=True)
@@ -291,14 +338,16 @@ def main() -> int:
     if options.store:
         names = list(QDISCS)
         have = {name for name, _ in stored}
-        stored |= {(name, FIRST): math.nan for name in VARIANTS if name not in have}
+        wanted = [*VARIANTS, *(f"{kind}-rate" for kind in OURS)]
+        stored |= {(name, FIRST): math.nan for name in wanted if name not in have}
     if options.check:
-        names = ["fq_codel", *dict.fromkeys(qdisc for qdisc, _ in stored)]
+        names = list(dict.fromkeys(qdisc for qdisc, _ in stored))
+        names = [*dict.fromkeys(map(base_of, names)), *names]
         cases = [case for case in CASES if case.name in {name for _, name in stored}]
     costs, memory = measure(options.kernel, names, cases, options.jobs)
     where = LAB.parent / "build/bench"
     if options.check or options.store:
-        now = {(q, c): costs[q][c].both / costs["fq_codel"][c].both for q, c in stored}
+        now = {(q, c): costs[q][c].both / costs[base_of(q)][c].both for q, c in stored}
         text, good = compare(stored, now)
         print("\n" + text + "\n")
         if options.store:
@@ -308,8 +357,9 @@ def main() -> int:
         elif not good:
             print(f"bench: dearer by more than {TOLERANCE:.0%}; --store if that is meant")
         return 0 if good or options.store else 1
-    goal_text, reached = goals(costs)
-    text = report(costs, memory) + "\n" + goal_text
+    told = [goals(costs), shaped_goals(costs)]
+    reached = all(good for _, good in told)
+    text = report(costs, memory) + "\n" + "".join(text for text, _ in told)
     (where / "table.txt").write_text(text)
     print("\n" + text)
     print((where / "versions.txt").read_text() + f"data: {where}")

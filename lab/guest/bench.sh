@@ -6,7 +6,8 @@
 #   bench.sh MEMORY-QDISC "NAME|KIND OPTION...|CASE;CASE..." ...
 # where a CASE is in the words of modules/qdisc_bench.c; the last one of each NAME
 # is reported to the second serial port, the others come before it in the same
-# qdisc. Then the memory that MEMORY-QDISC takes is measured.
+# qdisc. Then the memory that MEMORY-QDISC takes is measured. A qdisc is a KIND with
+# its options and, after a +, more commands of tc, in which @ is the device.
 set -eu
 
 here=${0%/*}
@@ -18,6 +19,10 @@ insmod "$here/modules/qdisc_bench.ko"
 for i in $(seq "$many"); do
 	ip link add "d$i" type dummy
 done
+
+add() { # DEVICE QDISC
+	echo "qdisc add dev @ root handle 1: $2" | tr + "\n" | sed "s/@/$1/" | tc -batch -
+}
 
 run() { # DEVICE CASES
 	local one
@@ -36,8 +41,7 @@ shift
 done=0
 for spec; do
 	rest=${spec#*|}
-	# shellcheck disable=SC2086 # the kind and its options
-	tc qdisc add dev d1 root handle 1: ${rest%%|*}
+	add d1 "${rest%%|*}"
 	run d1 "${rest#*|}"
 	echo "case ${spec%%|*}" >&3
 	cat $bench >&3
@@ -52,8 +56,7 @@ memory() { # FLOWS DEVICES
 
 	before=$(free_memory)
 	for i in $(seq "$2"); do
-		# shellcheck disable=SC2086 # the kind and its options
-		tc qdisc add dev "d$i" root handle 1: $qdisc
+		add "d$i" "$qdisc"
 		if [ "$1" -gt 0 ]; then
 			run "d$i" "flows=$1 count=1"
 		fi

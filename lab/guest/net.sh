@@ -9,7 +9,8 @@
 #                                 leaf 10: $QDISC
 #
 # rcv connects to snd and downloads: data flow from snd to rcv. Only the router's
-# egress to rcv is a bottleneck; with NAT it is an ifb where packets from snd come in.
+# egress to rcv is a bottleneck; with NAT or ISP it is an ifb where packets from snd come in.
+# With SHAPES the qdisc is told the rate itself, and there is no HTB.
 
 bottleneck=rtr1
 RATE=${RATE:-10mbit}
@@ -64,8 +65,12 @@ net_up() {
 	for ns in snd rtr rcv; do
 		namespace "$ns"
 	done
-	ip link add snd0 address 02:00:00:00:01:01 netns snd type veth \
-		peer name rtr0 address 02:00:00:00:01:02 netns rtr
+	if [ -n "${ISP-}" ]; then
+		isp_up
+	else
+		ip link add snd0 address 02:00:00:00:01:01 netns snd type veth \
+			peer name rtr0 address 02:00:00:00:01:02 netns rtr
+	fi
 	ip link add rtr1 address 02:00:00:00:02:02 netns rtr type veth \
 		peer name rcv0 address 02:00:00:00:02:01 netns rcv
 	link snd snd0 1 1 2
@@ -84,10 +89,16 @@ net_up() {
 	half=$((RTT_MS * 500))us
 	tc -n snd qdisc add dev snd0 root netem delay "$half" limit 1000000
 	tc -n rcv qdisc add dev rcv0 root netem delay "$half" limit 1000000
+	[ -z "${NAT-}${ISP-}" ] || ifb_up
+	[ -z "${NAT-}" ] || nat_up
+	if [ -n "${SHAPES-}" ]; then
+		# shellcheck disable=SC2086 # the kind and its options
+		tc -n rtr qdisc add dev $bottleneck root handle 10: $QDISC
+		return
+	fi
 	# A link sends one packet at a time. By default HTB lets two pass at once
 	# after each idle moment, so that the empty link of the floor would be
 	# faster than any link is.
-	[ -z "${NAT-}" ] || nat_up
 	tc -n rtr -batch - <<-END
 		qdisc add dev $bottleneck root handle 1: htb default 1
 		class add dev $bottleneck parent 1: classid 1:1 htb rate $RATE \
@@ -96,9 +107,25 @@ net_up() {
 	END
 }
 
-# nat_up: what rcv's hosts send over IPv4 has the router's address, 10.0.1.2, at snd. The bottleneck
-# is before that is undone in what comes back. What comes to port 9 is the host's with number $NAT.
-nat_up() {
+# isp_up: from snd to the router is the ISP's link, "RATE limit PACKETS". What comes in at one of
+# its ends goes out at the other.
+isp_up() {
+	namespace isp
+	ip link add snd0 address 02:00:00:00:01:01 netns snd type veth peer name isp0 netns isp
+	ip link add rtr0 address 02:00:00:00:01:02 netns rtr type veth peer name isp1 netns isp
+	ip -n isp link set isp0 up
+	ip -n isp link set isp1 up
+	tc -n isp -batch - <<-END
+		qdisc add dev isp0 clsact
+		qdisc add dev isp1 clsact
+		filter add dev isp0 ingress matchall action mirred egress redirect dev isp1
+		filter add dev isp1 ingress matchall action mirred egress redirect dev isp0
+		qdisc add dev isp1 root netem rate $ISP
+	END
+}
+
+# ifb_up: the bottleneck is where packets come in from snd
+ifb_up() {
 	bottleneck=ifb0
 	ip -n rtr link add ifb0 type ifb
 	ip -n rtr link set ifb0 up
@@ -106,6 +133,11 @@ nat_up() {
 		qdisc add dev rtr0 clsact
 		filter add dev rtr0 ingress matchall action mirred egress redirect dev ifb0
 	END
+}
+
+# nat_up: what rcv's hosts send over IPv4 has the router's address, 10.0.1.2, at snd. The bottleneck
+# is before that is undone in what comes back. What comes to port 9 is the host's with number $NAT.
+nat_up() {
 	ip netns exec rtr nft -f - <<-END
 		table ip nat {
 			chain leaves {

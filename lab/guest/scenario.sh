@@ -5,7 +5,7 @@
 # One run of flows through one qdisc, inside a virtual machine:
 #   scenario.sh KEY=VALUE...
 #
-#   QDISC, RATE, RTT_MS  as in net.sh
+#   QDISC, RATE, RTT_MS, SHAPES, ISP  as in net.sh
 #   LINKS          "RATE/RTT-IN-MS ...": each sender's own link, which is not the bottleneck.
 #                  The N-th has port 5000 + N, and bulk's flows are the senders' in turn
 #   TCP            "ns2": Reno without SACK and the like, as it was in 2004

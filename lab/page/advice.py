@@ -11,6 +11,7 @@ from lab.measure.rows import Means, Rows, means
 from lab.measure.tables import INSTEAD, LESS, winners
 from lab.page.costs import REFERENCE, costs
 from lab.page.markdown import digits, markdown, part
+from lab.page.pace import pace
 from lab.run.qdiscs import LISTS, ORACLE, OURS, PEERS
 
 
@@ -244,3 +245,4 @@ def choose(chosen: dict[str, Rows]) -> Iterator[str]:
         yield f"#### {name}\n"
         yield "\n".join(markdown([head, *lines])) + "\n"
     yield from costs()
+    yield from pace()

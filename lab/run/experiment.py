@@ -20,7 +20,7 @@ from lab.measure.reading import DataError
 from lab.run.guests import LAB, Job
 from lab.run.job import job_of
 from lab.run.keys import ANYTHING, CASE, FILE, QDISC, SETTINGS, SHORT, Named, Refusals, Settings
-from lab.run.qdiscs import FLOOR, LISTS
+from lab.run.qdiscs import BUFFER, FLOOR, LISTS
 
 EXPERIMENTS = LAB / "experiments"
 SECTIONS = ("papers", "comparisons")  # of the page
@@ -101,7 +101,7 @@ class Experiment:
         if qdiscs is not None:
             chosen = {name: case | {"qdiscs": qdiscs} for name, case in chosen.items()}
             for name, case in chosen.items():
-                if "buffer" not in case["network"] and any("{" in q for q in qdiscs.values()):
+                if "buffer" not in case["network"] and any(BUFFER in q for q in qdiscs.values()):
                     raise DataError(f"{self.name}: there is no network.buffer in the case {name}")
         common = self.common if qdiscs is None else qdiscs
         return replace(self, cases=chosen, common=common, seeds=seeds or self.seeds)

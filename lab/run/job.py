@@ -21,7 +21,7 @@ from lab.run.keys import (
     number_of_host,
 )
 from lab.run.kinds import is_sampling
-from lab.run.qdiscs import BUFFER, FLOOR
+from lab.run.qdiscs import BUFFER, FLOOR, RATE
 
 PORT = 5000  # flowgen's first one
 HOST = 101  # the last byte of the first host's address, where flowgen's flows have several
@@ -32,7 +32,8 @@ MTU = 1500
 NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
 # Are in every kernel; srpt is the lab's own, and net.sh loads it
 BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
-NAT_MODULES = ["ifb", "act_mirred", "cls_matchall", "nft_chain_nat", "nft_masq", "nft_nat"]
+IFB_MODULES = ["ifb", "act_mirred", "cls_matchall"]
+NAT_MODULES = ["nft_chain_nat", "nft_masq", "nft_nat"]
 NFT = "/usr/sbin/nft"
 PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
 BESIDE = ("bulk", "steady", "fetch", "packets", "watch")  # not there when each flow is alone
@@ -160,6 +161,14 @@ def nat_of(settings: Settings) -> int:
     return max(number_of_host(g.get("host", 1)) for g in settings.get("packets", {"": {}}).values())
 
 
+def isp_of(settings: Settings) -> str:
+    """The ISP's link, as netem is told; its FIFO has room for so many full packets."""
+    if "isp" not in settings["network"]:
+        return ""
+    rate, ms = settings["network"]["isp"].split("/")
+    return f"{rate} limit {max(round(bits(rate) * float(ms) / 1000 / WIRE_BITS), 1)}"
+
+
 def route_of(tcp: Settings, mtu: int) -> str:
     """What a route tells TCP; a window of 0 is none."""
     tcp = (NS2 if tcp.get("like") == "ns2" else {}) | tcp
@@ -202,7 +211,9 @@ def modules_of(settings: Settings, words: str, isn: str) -> list[str]:
     result += ["sch_prio"] if own else []
     result += ["cls_u32"] if own or "access" in bulk or "packets" in settings else []
     nat = settings["network"].get("nat")
-    result += ["sch_ingress", "act_gact"] if "packets" in settings or nat else []
+    ifb = nat or "isp" in settings["network"]
+    result += ["sch_ingress", "act_gact"] if "packets" in settings or ifb else []
+    result += IFB_MODULES if ifb else []
     result += NAT_MODULES if nat else []
     result += modules_of_kind(words)
     result += ["run2c_isn"] if isn else []
@@ -254,12 +265,14 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         settings = {k: v for k, v in settings.items() if k not in BESIDE}
     network, tcp, flows = settings["network"], settings.get("tcp", {}), settings.get("flows", {})
     words = "pfifo limit 10000" if alone else settings["qdiscs"][qdisc]
-    words = words.replace(BUFFER, str(network.get("buffer")))
+    shapes = RATE in words
+    words = words.replace(BUFFER, str(network.get("buffer"))).replace(RATE, network["rate"])
     after = 0 if alone else flows.get("after", 0)
     span = settings.get("duration", 0) + after
     bulk = settings.get("bulk", {})
     given = {
         "QDISC": words,
+        "SHAPES": "1" if shapes else "",
         "RATE": network["rate"],
         "RTT_MS": str(network.get("rtt", 0)),
         "LINKS": " ".join(links_of(network)),
@@ -292,6 +305,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     given["SPREAD"] = "1" if "hosts" in flows else ""
     given["IPV6"] = "1" if network.get("ipv6") else ""
     given["NAT"] = str(nat_of(settings) or "")
+    given["ISP"] = isp_of(settings)
     given["TUNNEL"] = "1" if network.get("tunnel") and not alone else ""
     given |= watch_of(settings, words)
     args = [f"{key}={value}" for key, value in given.items() if value]

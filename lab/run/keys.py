@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from lab.measure.reading import DataError
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR, LISTS
+from lab.run.qdiscs import RATE as OWN_RATE
 
 MOST_LINKS, MOST_STEADY, MOST_BULK = 15, 8, 64  # of net.sh, cbr and bulk
 MOST_GROUPS, MOST_STREAMS, MOST_HOSTS = 8, 256, 20  # of fetch and packets, and of rcv
@@ -122,6 +123,7 @@ SETTINGS = {
         "adapted": number(0, MOST_LINKS, whole=True),
         "tunnel": SWITCH,
         "nat": SWITCH,
+        "isp": text(rf"{_RATE}/\d+(?:\.\d+)?", '"RATE/MS", as "12mbit/250"'),
         "ipv6": SWITCH,
         "buffer": number(1, 1e6, whole=True),
     },
@@ -343,8 +345,8 @@ class Refusals:
         self._watch(settings, need)
         uses = [name for name, words in qdiscs.items() if BUFFER in words]
         for name, words in qdiscs.items():
-            rest = re.search(r"[{}]", words.replace(BUFFER, ""))
-            need(not rest, f"qdiscs.{name}: {BUFFER} is all that may be in braces")
+            rest = re.search(r"[{}]", words.replace(BUFFER, "").replace(OWN_RATE, ""))
+            need(not rest, f"qdiscs.{name}: {BUFFER} and {OWN_RATE} may be in braces, nothing else")
         both = bool(uses) == ("buffer" in settings["network"])
         need(both, f"network.buffer is what a qdisc's {BUFFER} is; have both or neither")
 
@@ -388,6 +390,7 @@ class Refusals:
             need(own, "bulk.rtts are all of the round trips: have network.rtt = 0, and no access")
         if "access" in bulk:
             need("rtt" in network, "bulk.access is a link of its own: have no network.links")
+            need("isp" not in network, "bulk.access is beside network.isp: have one of them")
         if "classes" in bulk:
             need("access" in bulk, "bulk.classes needs access, which tells its packets from others")
             unknown = sorted(set(bulk["classes"]) - set(settings["qdiscs"]))

@@ -2,6 +2,7 @@
 """The qdiscs that are compared, by the name of their list: `include` in an experiment's file."""
 
 BUFFER = "{buffer}"  # what network.buffer is, in packets
+RATE = "{rate}"  # what network.rate is: a qdisc that is told shapes by itself, without HTB
 LISTS = {
     "peers": {
         "pfifo": f"pfifo limit {BUFFER}",

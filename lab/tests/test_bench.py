@@ -75,12 +75,37 @@ def test_goals(enqueue: int, highest: int, case: str, reached: bool) -> None:
     assert bench.goals({"run2c": run2c}) == ("", True)
 
 
+@pytest.mark.parametrize(("htb", "met"), [(2550, True), (2450, False)])
+def test_goals_of_those_that_shape(htb: int, met: bool) -> None:
+    """las is at 150, and CAKE at 250 or more."""
+    las, _ = bench.parse("las-rate", output(enqueue=1000))
+    cake, _ = bench.parse("cake-rate", output(enqueue=2000))
+    under, _ = bench.parse(bench.HTB, output(enqueue=htb))
+    costs = {"las-rate": las, "cake-rate": cake, bench.HTB: under}
+    text, good = bench.shaped_goals(costs)
+    assert (
+        good == met and text.count("\n") == 2 and "cake-rate's with 100 flows (0.600): met" in text
+    )
+    assert bench.shaped_goals({bench.HTB: under}) == ("", True)
+
+
+def test_those_that_shape() -> None:
+    """Each is a part of HTB's with fq_codel; what that is takes three commands of tc."""
+    assert bench.base_of("las-rate") == bench.HTB and bench.base_of("las") == "fq_codel"
+    steady, full = bench.QDISCS[bench.HTB]
+    assert steady.count("+") == full.count("+") == 2 and "fq_codel limit 100 " in full
+    for kind in OURS:
+        words = bench.QDISCS[f"{kind}-rate"][0]
+        assert words.startswith(f"{kind} rate 100gbit ")
+
+
 def test_stored_ratios() -> None:
     """What is stored can be measured, and nothing of it is dear by itself."""
     stored = bench.read_ratios()
     assert {case for _, case in stored} <= {each.name for each in bench.CASES}
     have = {qdisc for qdisc, _ in stored}
-    assert {name for kind in OURS for name in KINDS[kind].bench} <= have <= set(VARIANTS)
+    assert {name for kind in OURS for name in KINDS[kind].bench} <= have
+    assert have <= {*VARIANTS, *bench.SHAPED}
     assert ("las", "100 flows") in stored and max(stored.values()) < 2
 
 

@@ -106,7 +106,7 @@ def test_every_key_is_documented() -> None:
         ('"las"', '"las; reboot"', "qdiscs.las is 'las; reboot'; it has to be a kind and its"),
         ('"las"', '"las limit {buffer}"', "network.buffer is what a qdisc's {buffer} is"),
         ("rtt = 6", "rtt = 6\nbuffer = 9", "network.buffer is what a qdisc's {buffer} is"),
-        ('"las"', '"las {other}"', "qdiscs.las: {buffer} is all that may be in braces"),
+        ('"las"', '"las {other}"', "qdiscs.las: {buffer} and {rate} may be in braces"),
         ("cake =", "floor =", "qdiscs: 'floor' is no name here; a name is letters"),
         ("[qdiscs]", "[other]", "other is not known"),
         ('las = "las"\ncake = "cake besteffort flows"\n', "", "qdiscs is empty"),
@@ -246,6 +246,12 @@ def test_every_key_is_documented() -> None:
         ),
         ("rtt = 6", "rtt = 6\nipv6 = true\nnat = true", "network.nat is of IPv4"),
         ("rtt = 6", "rtt = 6\nipv6 = true\n[bulk]\nflows = 1", "network.ipv6 is not for bulk"),
+        ("rtt = 6", "rtt = 6\nisp = '12mbit'", "network.isp is '12mbit'; it has to be \"RATE/MS\""),
+        (
+            "rtt = 6",
+            "rtt = 6\nisp = '12mbit/250'\n[bulk]\nflows = 1\naccess = '1mbit'",
+            "bulk.access is beside network.isp",
+        ),
         ("rtt = 6", "links = ['1mbit/6']\nnat = true", "network.nat is not for bulk, links"),
         (
             "rtt = 6",
@@ -527,6 +533,24 @@ other = { from = 4, host = 2 }
     assert told["PACKETS"].split()[-1] == "flood:bytes=1452,us=1000,host=3"
     script = (LAB / "guest" / SCRIPT).read_text()
     assert all(f"${{{key}" in script for key in ("IPV6", "NAT", "SPREAD", "SENDERS"))
+
+
+def test_words_of_shapers(tmp_path: Path) -> None:
+    """One is told the rate, and is there in place of HTB; it may be behind an ISP's link."""
+    text = MINE.replace("rtt = 6", "rtt = 6\nisp = '12mbit/250'")
+    text += 'own = "las rate {rate} ingress"\n'
+    one = parse(tmp_path, text)
+    told = words(one.runs["base", "own", 1])
+    assert (told["QDISC"], told["SHAPES"]) == ("las rate 10mbit ingress", "1")
+    assert told["RATE"] == "10mbit" and told["ISP"] == "12mbit limit 250"
+    assert "SHAPES" not in words(one.runs["base", "las", 1])
+    modules = one.runs["base", "own", 1].modules
+    assert {"ifb", "act_mirred", "sch_ingress", "sch_las"} <= {*modules}
+    assert "nft_masq" not in modules
+    other = one.only({"x": "cake bandwidth {rate}"}).runs["base", "x", 1]
+    assert words(other)["QDISC"] == "cake bandwidth 10mbit"
+    script = "".join((LAB / "guest" / name).read_text() for name in (SCRIPT, "net.sh"))
+    assert "${ISP-}" in script and "${SHAPES-}" in script
 
 
 def test_lists_of_qdiscs(tmp_path: Path) -> None:

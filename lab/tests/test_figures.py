@@ -18,12 +18,13 @@ from lab.measure.reading import DataError
 from lab.measure.rows import Rows, points
 from lab.measure.tables import compared
 from lab.page import advice as choose
-from lab.page import costs, experiment_pictures, stored
+from lab.page import costs, experiment_pictures, pace, stored
 from lab.page import results as page
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ratio, taken_of
 from lab.run import experiment as files
 from lab.run.experiment import Experiment, find, on_page, read
+from lab.run.qdiscs import OURS
 from lab.tests import made_up
 from vm import Built, Result, VMError
 
@@ -209,6 +210,13 @@ def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     easy = (1 + names.index("las")) / (1 + names.index("fq_codel"))
     assert re.search(rf"- `las` costs .* Dearer than it: easy \({easy:.2f}\)\.", text)
     assert "`run2c plain`" in text and "cake-rate" not in text
+
+
+def test_how_exactly_a_rate_is_kept() -> None:
+    """As it is stored, ours are within their bounds."""
+    text = "\n".join(pace.pace())
+    assert text.startswith("### How exactly a rate is kept") and text.count("```") == 2
+    assert text.count("late by 2 ms: met") == len(OURS) and "NOT MET" not in text
 
 
 def test_cases_of_two_comparisons() -> None:
@@ -576,10 +584,10 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_some_of_it() -> None:
     every = [part.name for part in figures.parts()]
-    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "hosts"
+    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "ingress"
     assert every == [one.name for one in on_page()] and "demo" not in every
     assert [part.name for part in figures.parts(only="mix,run2c")] == ["run2c", "mix"]
-    with pytest.raises(DataError, match="the experiments are las-log, .*, hosts$"):
+    with pytest.raises(DataError, match="the experiments are las-log, .*, ingress$"):
         figures.parts(only="run2c,run2d")
 
 
