@@ -518,6 +518,7 @@ def test_few_are_looked_at_for_the_host_with_the_most(
 # The table of hosts
 
 
+@pytest.mark.clock
 def test_more_hosts_than_records(gate: Callable[..., Gate], words: str) -> None:
     """Those without one are one host together: it has a turn, too, and shares it."""
     d0 = gate(f"{words} fair {FAIR}b host_records 8 hosts src {HUGE_IDLE}")
