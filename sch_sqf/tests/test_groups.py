@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.command import run
-from selftests.lib.gate import Gate, attain, flow, host_flow, identity
+from selftests.lib.gate import Flow, Gate, attain, flow, host_flow, identity
 from selftests.lib.options import of
 
 from .test_random import HUGE
@@ -141,35 +141,32 @@ def test_priority_is_no_way_around_filters(gate: Callable[..., Gate]) -> None:
     assert (d0.show()["drops"], d0.show()["qlen"]) == (3, 0)
 
 
-@pytest.mark.parametrize("hosts", ["none", "src"])
-def test_of_equal_flows_one_is_drawn(gate: Callable[..., Gate], hosts: str) -> None:
-    """Also if each has a host of its own, none of which has much"""
-    d0 = gate(f"known_share 50 limit 16 hosts {hosts} {HUGE}")
-    flows = [host_flow(2 * number, 100 + number, 2) for number in range(9)]
+def losers(d0: Gate, flows: list[Flow], length: int, last: int) -> set[int]:
+    """Which of eight equal flows lose a packet, one each time, for one of a ninth"""
     for each in flows:
         attain(d0, each, 400)
     lost = set()
     for _ in range(40):
         for ident, each in enumerate(flows[:8]):
-            d0.send(each.frame(300, ident))
-            d0.send(each.frame(300, ident))
-        d0.send(flows[8].frame(100, 8))
+            d0.send(each.frame(length, ident))
+            d0.send(each.frame(length, ident))
+        d0.send(flows[8].frame(last, 8))
         out = [identity(frame) for frame in d0.release()]
         lost |= {ident for ident in range(8) if out.count(ident) == 1}
+    return lost
+
+
+@pytest.mark.parametrize("hosts", ["none", "src"])
+def test_of_equal_flows_one_is_drawn(gate: Callable[..., Gate], hosts: str) -> None:
+    """Also if each has a host of its own, none of which has much"""
+    d0 = gate(f"known_share 50 limit 16 hosts {hosts} {HUGE}")
+    flows = [host_flow(2 * number, 100 + number, 2) for number in range(9)]
+    lost = losers(d0, flows, 300, 100)
     assert len(lost) == 8
 
 
 def test_none_is_drawn_but_of_the_host_with_the_most(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"known_share 50 limit 16 hosts src {HUGE}")
     flows = [host_flow(2 * number, 100 + (number == 3), 2) for number in range(9)]
-    for each in flows:
-        attain(d0, each, 400)
-    lost = set()
-    for _ in range(40):
-        for ident, each in enumerate(flows[:8]):
-            d0.send(each.frame(900, ident))
-            d0.send(each.frame(900, ident))
-        d0.send(flows[8].frame(60, 8))
-        out = [identity(frame) for frame in d0.release()]
-        lost |= {ident for ident in range(8) if out.count(ident) == 1}
+    lost = losers(d0, flows, 900, 60)
     assert len(lost) > 1 and 3 not in lost
