@@ -100,13 +100,16 @@ def test_those_that_shape() -> None:
 
 
 def test_stored_ratios() -> None:
-    """What is stored can be measured, and nothing of it is dear by itself."""
+    """What is stored can be measured, and is less than the peer's, but where fq_codel is given the
+    hash of each packet and las, which believes none, makes its own."""
     stored = bench.read_ratios()
     assert {case for _, case in stored} <= {each.name for each in bench.CASES}
     have = {qdisc for qdisc, _ in stored}
     assert {name for kind in OURS for name in KINDS[kind].bench} <= have
     assert have <= {*VARIANTS, *bench.SHAPED}
-    assert ("las", "100 flows") in stored and max(stored.values()) < 2
+    assert ("las", "100 flows") in stored
+    assert {case for (_, case), ratio in stored.items() if ratio >= 1} <= {"100000 flows known"}
+    assert max(stored.values()) < 2.5
 
 
 def test_report(tmp_path: Path) -> None:
