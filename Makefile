@@ -69,11 +69,13 @@ install: all
 	install -m 644 $(MODULES) "$(MODDIR)"
 	strip --strip-debug $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
 	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C command install DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 uninstall:
 	rm -f $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
 	$(MAKE) -C tc-plugins uninstall DESTDIR="$(DESTDIR)"
+	$(MAKE) -C command uninstall DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
