@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
         "tdc: the kernel's own tests of tc, which are run on one kernel",
+        "programs: tests programs rather than the kernel, so not where that looks for bugs",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
     ):
@@ -67,6 +68,8 @@ def _cannot(item: pytest.Item) -> str:
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
         return "only the clock of user-mode Linux waits for all that is slow"
+    if item.get_closest_marker("programs") and OWN in ("sanitized", "debug", "coverage"):
+        return "programs are tested where the kernel is fast"
     if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
