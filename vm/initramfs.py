@@ -266,7 +266,8 @@ def _virtual(built: Built, loaded: list[str], needs: list[str] | None) -> Tree:
     tree: Tree = {path: link(f"usr/{path}") for path in ("bin", "sbin", "lib", "lib64")}
     more = [name.lstrip("/") for name in needs or [] if name.startswith("/")]
     for name in [*_PROGRAMS, *more]:
-        tree[name] = file(_inside(root, root / name), 0o755)
+        top = upper if (upper / name).exists() else root
+        tree[name] = file(_inside(top, top / name), 0o755)
     tree["usr/bin/sh"] = link("dash")
     _add_applets(tree, root)
     for top in (root, upper):

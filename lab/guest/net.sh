@@ -10,7 +10,8 @@
 #
 # rcv connects to snd and downloads: data flow from snd to rcv. Only the router's
 # egress to rcv is a bottleneck; with NAT or ISP it is an ifb where packets from snd come in.
-# With SHAPES the qdisc is told the rate itself, and there is no HTB.
+# With SHAPES the qdisc is told the rate itself, and there is no HTB. With REVERSE what comes in from
+# rcv has such a qdisc, too, on an ifb. "shortfirst OPTION ..." is that command, which sets up both.
 
 bottleneck=rtr1
 RATE=${RATE:-10mbit}
@@ -92,8 +93,7 @@ net_up() {
 	[ -z "${NAT-}${ISP-}" ] || ifb_up
 	[ -z "${NAT-}" ] || nat_up
 	if [ -n "${SHAPES-}" ]; then
-		# shellcheck disable=SC2086 # the kind and its options
-		tc -n rtr qdisc add dev $bottleneck root handle 10: $QDISC
+		shape_up
 		return
 	fi
 	# A link sends one packet at a time. By default HTB lets two pass at once
@@ -104,6 +104,26 @@ net_up() {
 		class add dev $bottleneck parent 1: classid 1:1 htb rate $RATE \
 			quantum 1514 burst 100 cburst 100
 		qdisc add dev $bottleneck parent 1:1 handle 10: $QDISC
+	END
+}
+
+shape_up() {
+	case $QDISC in
+	"shortfirst "*)
+		# shellcheck disable=SC2086 # options
+		ip netns exec rtr shortfirst start $bottleneck ${QDISC#shortfirst }
+		return
+		;;
+	esac
+	# shellcheck disable=SC2086 # the kind and its options
+	tc -n rtr qdisc add dev $bottleneck root handle 10: $QDISC
+	[ -n "${REVERSE-}" ] || return 0
+	ip -n rtr link add ifb1 type ifb
+	ip -n rtr link set ifb1 up
+	tc -n rtr -batch - <<-END
+		qdisc add dev ifb1 root handle 10: $QDISC ingress
+		qdisc add dev $bottleneck clsact
+		filter add dev $bottleneck ingress matchall action mirred egress redirect dev ifb1
 	END
 }
 

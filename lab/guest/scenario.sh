@@ -19,6 +19,7 @@
 #   AFTER          seconds until flowgen begins
 #   RTTS           "RTT-IN-MS ...": of each of bulk's flows, all of its round trip
 #   ACCESS         the rate of a link of bulk's own, half of RTT_MS long
+#   REVERSE        1: bulk's data go from rcv to snd, through a qdisc of their own (net.sh)
 #   CLASSID        the qdisc's class for what comes from there
 #   SAMPLES        the kind, to tell which flows it has sampled
 #   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
@@ -141,6 +142,11 @@ if [ -n "${ACCESS-}" ]; then
 	ends="$ends bulk"
 	bulk_from=bulk
 	bulk_address=10.0.3.1
+fi
+if [ -n "${REVERSE-}" ]; then
+	bulk_from=rcv
+	bulk_to=snd
+	bulk_address=10.0.2.1
 fi
 [ -z "${HOSTS-}" ] || more_hosts rcv "$HOSTS"
 [ -z "${SENDERS-}" ] || more_hosts snd "$SENDERS"

@@ -65,8 +65,8 @@ class Run:
 
     @property
     def drops(self) -> int:
-        """Packets dropped by the qdisc under test, the one with handle 10:."""
-        found = [q["drops"] for q in self.qdiscs if q.get("handle") == "10:"]
+        """Packets dropped by the qdisc under test, the one with handle 10:, or the command's."""
+        found = [q["drops"] for q in self.qdiscs if q.get("handle") in ("10:", "1f1:")]
         if len(found) != 1:
             raise DataError(f"{self.name}: no statistics of the qdisc 10:")
         return found[0]

@@ -2,6 +2,7 @@
 """A run of an experiment as a guest's job: the words of scenario.sh, and what the guest needs."""
 
 import random
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,6 +36,7 @@ BUILT_IN = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "srpt")
 IFB_MODULES = ["ifb", "act_mirred", "cls_matchall"]
 NAT_MODULES = ["nft_chain_nat", "nft_masq", "nft_nat"]
 NFT = "/usr/sbin/nft"
+COMMAND = "shortfirst"  # in a qdisc's place: sets up both ways (command/)
 PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
 BESIDE = ("bulk", "steady", "fetch", "packets", "watch")  # not there when each flow is alone
 # What a queue of single packets of the kernel's own may take of those that are watched
@@ -181,8 +183,11 @@ def route_of(tcp: Settings, mtu: int) -> str:
 
 
 def modules_of_kind(words: str) -> list[str]:
-    """The qdisc's own."""
+    """The qdisc's own, or those of what the command sets up."""
     kind = words.split()[0]
+    if kind == COMMAND:
+        found = re.search(r"--kind[ =](\w+)", words)
+        return [f"sch_{found[1] if found else 'las'}", "sch_ingress", *IFB_MODULES]
     return [] if kind in BUILT_IN else [f"sch_{kind}"]
 
 
@@ -212,6 +217,7 @@ def modules_of(settings: Settings, words: str, isn: str) -> list[str]:
     result += ["cls_u32"] if own or "access" in bulk or "packets" in settings else []
     nat = settings["network"].get("nat")
     ifb = nat or "isp" in settings["network"]
+    ifb = ifb or bulk.get("reverse", False)
     result += ["sch_ingress", "act_gact"] if "packets" in settings or ifb else []
     result += IFB_MODULES if ifb else []
     result += NAT_MODULES if nat else []
@@ -291,6 +297,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         given["BULK"] = bulk_of(settings, span, rng)
         given["RTTS"] = " ".join(map(plain, bulk.get("rtts", [])))
         given["ACCESS"] = bulk.get("access", "")
+        given["REVERSE"] = "1" if bulk.get("reverse") else ""
         minor = bulk.get("classes", {}).get(qdisc)
         given["CLASSID"] = f"10:{minor:x}" if minor else ""
     if "steady" in settings:
@@ -312,6 +319,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     needs = [SCRIPT, "net.sh", *(name for name in PROGRAMS if given.get(name.upper()))]
     needs.append("modules/tcp_sink.ko")
     needs += [NFT] if given["NAT"] else []
+    needs += [f"/usr/sbin/{COMMAND}"] if words.split()[0] == COMMAND else []
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
     needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])

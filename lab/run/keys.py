@@ -152,6 +152,7 @@ SETTINGS = {
         "flows": number(1, MOST_BULK, whole=True),
         "rtts": several(number(0, 10000), MOST_LINKS),
         "access": RATE,
+        "reverse": SWITCH,
         "classes": Named(r"[\w.-]+", "that of a qdisc", number(1, 65534, whole=True)),
         "interval": number(0.001, 1e5),
         "stagger": DRAWN,
@@ -391,6 +392,11 @@ class Refusals:
         if "access" in bulk:
             need("rtt" in network, "bulk.access is a link of its own: have no network.links")
             need("isp" not in network, "bulk.access is beside network.isp: have one of them")
+        if bulk.get("reverse"):
+            own = "rtt" in network and "access" not in bulk and not network.get("tunnel")
+            need(own, "bulk.reverse has no link of its own: no access, network.links or tunnel")
+            shape = all(OWN_RATE in words for words in settings["qdiscs"].values())
+            need(shape, f"bulk.reverse needs qdiscs that shape: have {OWN_RATE} in each")
         if "classes" in bulk:
             need("access" in bulk, "bulk.classes needs access, which tells its packets from others")
             unknown = sorted(set(bulk["classes"]) - set(settings["qdiscs"]))

@@ -151,6 +151,12 @@ def test_every_key_is_documented() -> None:
         ("[qdiscs]", "[bulk]\nflows = 1\nskip = 10\n[qdiscs]", "bulk.skip is all of the duration"),
         ("[qdiscs]", "[bulk]\nflows = 1\nstagger = [1]\n[qdiscs]", "or [LEAST, MOST] to draw it"),
         ("[qdiscs]", "[bulk]\nflows = 1\nclasses.las = 2\n[qdiscs]", "bulk.classes needs access"),
+        ("[qdiscs]", "[bulk]\nflows = 1\nreverse = true\n[qdiscs]", "needs qdiscs that shape"),
+        (
+            "[qdiscs]",
+            "[bulk]\nflows = 1\nreverse = true\naccess = '1mbit'\n[qdiscs]",
+            "bulk.reverse has no link of its own",
+        ),
         (
             "[qdiscs]",
             "[bulk]\nflows = 1\naccess = '1mbit'\nclasses.x = 2\n[qdiscs]",
