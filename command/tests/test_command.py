@@ -307,6 +307,18 @@ def test_two_at_once(box: Box) -> None:
     assert box.root().startswith("noqueue ")
 
 
+def test_stop_while_a_hook_runs(box: Box) -> None:
+    """What came before it took effect is not set up again after it."""
+    box.good("start", "eth0", *BOTH)
+    box.stand_in("tc", 'case "$*" in *"qdisc del dev eth0"*) sleep 3 ;; esac')
+    stop = subprocess.Popen(box.command("stop", "eth0"), **box.how({}))
+    time.sleep(1)
+    box.good("apply", "eth0")
+    said, _ = stop.communicate()
+    assert stop.returncode == 0, said
+    assert box.root().startswith("noqueue ")
+
+
 def test_interrupted(box: Box) -> None:
     """Nothing is left of what it tried; one that was killed is in nobody's way."""
     before = box.all()
