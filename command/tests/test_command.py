@@ -260,6 +260,25 @@ def test_bad_change(box: Box) -> None:
     assert not do("ip -n box link show ifb-eth0").succeeded
 
 
+def test_settings_by_hand(box: Box) -> None:
+    """They stay as they were written, and stop takes down what runs whatever is in them."""
+    written = "# of my provider\nup 5mbit\n\ndown 9mbit"
+    box.etc.mkdir()
+    (box.etc / "eth0.conf").write_text(written)
+    box.good("start", "eth0")
+    box.good("stop", "eth0")
+    box.good("stop", "eth0")
+    assert (box.etc / "eth0.conf").read_text().split() == ["off", *written.split()]
+    box.good("start", "eth0")
+    assert (box.etc / "eth0.conf").read_text().strip() == written
+    for verb in ("clear", "stop"):
+        box.good("apply", "eth0")
+        (box.etc / "eth0.conf").write_text("up 5mbit\nlimit 7\n")
+        box.good(verb, "eth0")
+        assert box.root().startswith("noqueue ") and "ifb" not in run("ip -n box link")
+        (box.etc / "eth0.conf").write_text(written)
+
+
 def test_comes_back(box: Box) -> None:
     """An interface that goes and comes back is set up again, and what it had is forgotten."""
     run("tc -n box qdisc add dev eth0 root handle 77: fq_codel")
