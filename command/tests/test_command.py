@@ -245,6 +245,8 @@ def test_refused(box: Box) -> None:
     for words, why in REFUSED.items():
         said = box.refused(*words.split())
         assert re.search(why, said), f"{words}: {said}"
+    # What would be another line of the settings
+    assert "more than a line" in box.refused("start", "eth0", "--up", "5mbit", "--link", "docsis\nnat")
 
 
 def test_bad_change(box: Box) -> None:
@@ -271,6 +273,11 @@ def test_settings_by_hand(box: Box) -> None:
     assert (box.etc / "eth0.conf").read_text().split() == ["off", *written.split()]
     box.good("start", "eth0")
     assert (box.etc / "eth0.conf").read_text().strip() == written
+    (box.etc / "eth0.conf").write_text("up 6mbit # not 7\r\nlink docsis\r\noff \r\n")
+    box.good("start", "eth0")
+    assert "rate 6Mbit overhead 18" in box.root()
+    box.good("apply", "eth0")
+    (box.etc / "eth0.conf").write_text(written)
     for verb in ("clear", "stop"):
         box.good("apply", "eth0")
         (box.etc / "eth0.conf").write_text("up 5mbit\nlimit 7\n")
