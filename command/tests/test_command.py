@@ -365,6 +365,19 @@ def test_interrupted(box: Box) -> None:
     assert "sf-try" not in run("ip -n box link")
 
 
+def test_anybody(box: Box) -> None:
+    """status is for everybody, who may have no sbin in PATH; of the rest they are told."""
+    box.good("start", "eth0", *BOTH)
+    for folder in (box.home, *box.home.parents):
+        folder.chmod(folder.stat().st_mode | 0o11)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    box.shell = [*nobody, "env", "PATH=/usr/bin:/bin", *box.shell]
+    assert "no queue, the link has room" in box.good("status", "eth0")
+    for verb in ("start", "stop", "apply", "clear"):
+        assert "only root may change" in box.refused(verb, "eth0")
+    assert "PROBLEM root: only root" in box.do("check", "eth0").stdout
+
+
 class Situation:
     """What is done, with and after a start, what status says and its exit status, and what check
     says is a problem; None: it is not asked, "" there is none."""
