@@ -246,7 +246,7 @@ def test_refused(box: Box) -> None:
         said = box.refused(*words.split())
         assert re.search(why, said), f"{words}: {said}"
     # What would be another line of the settings
-    assert "more than a line" in box.refused("start", "eth0", "--up", "5mbit", "--link", "docsis\nnat")
+    assert "more than a line" in box.refused("start", "eth0", "--up", "5mbit", "--link", "atm\nnat")
 
 
 def test_bad_change(box: Box) -> None:
@@ -400,6 +400,12 @@ FAILS = 'case "$*" in *{}*) echo "Error: Specified qdisc kind is unknown." >&2; 
 REPLACED = "somebody has replaced the qdisc of"
 SITUATIONS = {
     "all is well": Situation("no queue, the link has room", 0, ""),
+    "a connection that waits elsewhere, on an idle link": Situation(
+        "up: no queue",
+        0,
+        "",
+        stand_in=("ss", "echo cubic rtt:300.5/20 minrtt:10.2 lastsnd:100 lastrcv:90; exit"),
+    ),
     "not started": Situation(None, 3, "", start=""),
     "stopped": Situation("stopped: shortfirst start eth0", 3, "", "shortfirst stop eth0"),
     "no ifb": Situation(
@@ -528,29 +534,39 @@ def test_where_the_queue_is(box: Box) -> None:
     serve = subprocess.Popen(["ip", "netns", "exec", "net", TRANSFER, "serve", "5001"])
     sending: list[subprocess.Popen[bytes]] = []
 
+    def percent(told: str) -> int:
+        return int(re.search(r"up .* (\d+) % ", told)[1])
+
     def load() -> None:
         command = ["ip", "netns", "exec", "box", TRANSFER, "repeat", "10.9.0.2", "5001"]
         sending.append(subprocess.Popen([*command, "3000000", "4"]))
         time.sleep(2)
 
     try:
-        box.good("start", "eth0", "--up", "20mbit")
+        box.good("start", "eth0", *BOTH)
         load()
-        told = box.good("status", "eth0")
-        assert "up: the queue is here" in told
-        share = int(re.search(r"(\d+) % ", told)[1])
-        assert 85 <= share <= 101
+        assert 85 <= percent(told := box.good("status", "eth0")) <= 101
+        assert "up: the queue is here" in told and "down: no queue" in told
+        # The cells of ATM are on the link, too
+        box.good("start", "eth0", *BOTH, "--link", "pppoe-vcmux")
+        time.sleep(2)
+        assert 95 <= percent(told := box.good("status", "eth0")) <= 101
+        assert "up: the queue is here" in told and "down: no queue" in told
         # What comes out of eth0 goes through a slower link with a long queue
+        box.good("start", "eth0", *BOTH)
         run("tc -n net qdisc add dev e1 clsact")
         run("ip -n net link add slow type ifb")
         run("ip -n net link set slow up")
-        run("tc -n net qdisc add dev slow root tbf rate 10mbit burst 5kb limit 400kb")
         run("tc -n net filter add dev e1 ingress matchall action mirred egress redirect dev slow")
-        time.sleep(5)
-        told = box.good("status", "eth0")
-        found = re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told)
-        assert found, told
-        assert 8500 <= int(found[1]) <= 9900
+        for link in (18, 10):
+            run(f"tc -n net qdisc replace dev slow root tbf rate {link}mbit burst 5kb limit 400kb")
+            time.sleep(5)
+            told = box.good("status", "eth0")
+            found = re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told)
+            assert found and "down: no queue" in told, told
+            assert link * 850 <= int(found[1]) <= link * 990
+        box.stand_in("ss", "sleep 2")  # which measures nothing
+        assert percent(box.good("status", "eth0")) < 60
         box.good("start", "eth0", "--up", f"{found[1]}kbit")
         time.sleep(8)
         assert "up: the queue is here" in box.good("status", "eth0")
