@@ -107,7 +107,7 @@ class Box:
 def box(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Box]:
     for name in ("box", "net"):
         run(f"ip netns add {name}")
-    run("ip link add eth0 netns box type veth peer name e1 netns net")
+    run("ip link add eth0 netns box numtxqueues 2 type veth peer name e1 netns net")
     for name, device, address in (("box", "eth0", "10.9.0.1"), ("net", "e1", "10.9.0.2")):
         run(f"ip -n {name} addr add {address}/24 dev {device}")
         run(f"ip -n {name} link set {device} up")
@@ -172,9 +172,20 @@ def test_again(box: Box) -> None:
 
 @pytest.mark.parametrize(
     "old",
-    ["fq_codel limit 500 target 7ms noecn", "pfifo limit 77", "cake bandwidth 7mbit docsis", "fq"],
+    [
+        "fq_codel limit 500 target 7ms noecn",
+        "pfifo limit 77",
+        "cake bandwidth 7mbit docsis",
+        "cake",
+        "fq",
+        "mq",
+    ],
 )
 def test_put_back(box: Box, old: str) -> None:
+    kind = old.split()[0]
+    if kind in ("cake", "fq_codel"):  # which show a flow that has packets as a class
+        shows = f'case "$*" in "class show dev eth0") echo "class {kind} 77:1 parent 77:" ;; esac'
+        box.stand_in("tc", shows)
     run(f"tc -n box qdisc add dev eth0 root handle 77: {old}")
     before = box.root()
     box.good("start", "eth0", *BOTH)
