@@ -3,6 +3,8 @@
 # make                     modules and tc plugins for the running kernel
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
+# make install-nl          shortfirst-nl too, which sets and shows our qdiscs where tc loads
+#                          no plugins
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md;
@@ -61,6 +63,8 @@ testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" modules
 	$(MAKE) -C lab/guest
+	$(MAKE) -C tc-plugins own-print shortfirst-nl OWN_PRINT=../selftests/nl
+	cp tc-plugins/shortfirst-nl selftests/nl/
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o vm/lockstep.so \
 		vm/lockstep.c -ldl
 
@@ -71,6 +75,9 @@ install: all
 	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command install DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
+
+install-nl:
+	$(MAKE) -C tc-plugins install-nl DESTDIR="$(DESTDIR)"
 
 uninstall:
 	rm -f $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
@@ -90,7 +97,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab/guest clean
-	rm -rf build vm/lockstep.so
+	rm -rf build vm/lockstep.so selftests/nl
 
 setup:
 	@vm/host-setup
@@ -134,5 +141,5 @@ check: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins testtools install uninstall sparse clean setup \
+.PHONY: all modules plugins testtools install install-nl uninstall sparse clean setup \
 	demo experiment figures bench bench-check pace test coverage tdc check shell

@@ -46,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "has: only kinds with this option",
         "tdc: the kernel's own tests of tc, which are run on one kernel",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
+        "one_kernel: asks the kernel for nothing that others do not, and is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
     ):
@@ -77,6 +78,8 @@ def _cannot(item: pytest.Item) -> str:
     if item.get_closest_marker("tdc"):
         if OWN != "native":
             return "tdc asks for nothing that the others do not, and runs on one kernel"
+    if item.get_closest_marker("one_kernel") and OWN != "native":
+        return "one kernel is enough"
     return ""
 
 

@@ -651,6 +651,10 @@ static const char * const tc_splits[] = {
 	{ "split_gso", "split_gso", TC_UNIT_NAME_OR_WORD, attr,		\
 	  TC_SF_SPLIT_ON, tc_splits }
 
+#ifdef TC_OWN_PRINT
+#include "tc_print.h"
+#endif
+
 /* The plugin of a kind: what tc knows of it, and what the functions below need */
 struct tc_plugin {
 	struct qdisc_util util;
@@ -671,6 +675,9 @@ static inline int tc_print_qopt(const struct qdisc_util *qu, FILE *f,
 				struct rtattr *opt)
 {
 	(void)f;
+#ifdef TC_OWN_PRINT
+	json_first = true;	/* in the object that tc has opened */
+#endif
 	return tc_print_opts(((const struct tc_plugin *)qu)->opts, opt);
 }
 

@@ -46,3 +46,4 @@
 	{ "ethernet", NULL, TC_UNIT_WORD, TC_SHAPER(MPU), 84 },
 	{ "ether-vlan", NULL, TC_UNIT_ADD, TC_SHAPER(OVERHEAD), 4 },
 	{ "via-ethernet", NULL, TC_UNIT_WORD },
+#undef TC_SHAPER
