@@ -21,7 +21,8 @@ from .kernels import COVERAGE, NATIVE, SANITIZED
 from .root import VMError
 
 HOST_TESTS = [
-    *("vm", "selftests/host", "lab", *map(str, sorted(CHECKOUT.glob("sch_*/tests/host")))),
+    *("vm", "selftests/host", "lab", "openwrt/tests/host"),
+    *map(str, sorted(CHECKOUT.glob("sch_*/tests/host"))),
     "--ignore=lab/guest/tests",
 ]
 # Guests, of which all tests of a kernel are shared

@@ -103,6 +103,13 @@ def run(command: str) -> str:
     return done.stdout
 
 
+def alone(command: str) -> str:
+    """The same in a process of its own: one that stays takes a new device for the old one."""
+    done = subprocess.run(command.split(), capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
 def refused(command: str) -> str:
     """What a command said that has to fail."""
     done = do(command)
