@@ -23,6 +23,7 @@ from selftests.lib.command import do, run
 
 COMMAND = str(Path(__file__).parents[1] / "shortfirst")
 TRANSFER = str(Path(__file__).parents[2] / "selftests/lib/tcp_transfer.py")
+NL = Path(__file__).parents[2] / "selftests/nl"
 # Of busybox are all programs but these
 REAL = ("ip", "tc", "ss", "nft", "ethtool", "modprobe")
 FUNCTIONS = "".join(f'{name}() {{ /usr/bin/env {name} "$@"; }}; ' for name in REAL)
@@ -192,6 +193,26 @@ def test_put_back(box: Box, old: str) -> None:
     assert box.root().startswith("las ")
     box.good("start", "eth0", *BOTH, "--nat")
     box.good("stop", "eth0")
+    assert box.root() == before
+
+
+@pytest.mark.parametrize("old", ["fq_codel limit 500", "las limit 500", ""])
+def test_tc_without_plugins(box: Box, old: str) -> None:
+    """As OpenWrt's tc-tiny: what it does not know shortfirst-nl does."""
+    if old:
+        run(f"tc -n box qdisc add dev eth0 root handle 77: {old}")
+    before = box.root()
+    tiny = {"PATH": f"{NL}:{os.environ['PATH']}", "TC_LIB_DIR": "/none"}
+    box.good("start", "eth0", *BOTH, "--link", "docsis", **tiny)
+    assert " rate 20Mbit overhead 18 mpu 64 " in box.root() and "rate 95Mbit" in box.root(
+        "ifb-eth0"
+    )
+    told = box.good("status", "eth0", **tiny)
+    assert "no queue" in told and "NOT" not in told
+    assert "PROBLEM" not in box.good("check", "eth0", **tiny)
+    box.good("start", "eth0", "--up", "3mbit", **tiny)
+    assert "rate 3Mbit" in box.root()
+    box.good("stop", "eth0", **tiny)
     assert box.root() == before
 
 
