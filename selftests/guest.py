@@ -44,9 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "kmemleak: the kernel has to look for leaks",
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
-        "tdc: the kernel's own tests of tc, which are run on one kernel",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
-        "one_kernel: asks the kernel for nothing that others do not, and is run on one",
+        "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
     ):
@@ -75,9 +74,6 @@ def _cannot(item: pytest.Item) -> str:
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
         return "the kernel does not tell why a qdisc drops"
-    if item.get_closest_marker("tdc"):
-        if OWN != "native":
-            return "tdc asks for nothing that the others do not, and runs on one kernel"
     if item.get_closest_marker("one_kernel") and OWN != "native":
         return "one kernel is enough"
     return ""

@@ -13,7 +13,7 @@ from selftests.tdc import cases
 
 WHERE = Path("/opt/linux/tools/testing/selftests/tc-testing")
 
-pytestmark = pytest.mark.tdc
+pytestmark = pytest.mark.one_kernel
 
 
 def test_tdc(kind: str, tmp_path: Path) -> None:
