@@ -9,6 +9,7 @@
 
 #include <linux/module.h>
 #include <linux/ptrace.h>
+#include <linux/rbtree.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -17,6 +18,43 @@
 /* Kernels without it ask for the module by its name, sch_KIND. */
 #ifndef MODULE_ALIAS_NET_SCH
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
+#endif
+
+/* Before 5.12: put @node behind those that are less or equal. */
+#ifndef SF_HAVE_RB_ADD
+static inline struct rb_node *rb_add_cached(struct rb_node *node, struct rb_root_cached *tree,
+					    bool (*less)(struct rb_node *, const struct rb_node *))
+{
+	struct rb_node **at = &tree->rb_root.rb_node, *parent = NULL;
+	bool first = true;
+
+	while (*at) {
+		parent = *at;
+		if (less(node, parent)) {
+			at = &parent->rb_left;
+		} else {
+			at = &parent->rb_right;
+			first = false;
+		}
+	}
+	rb_link_node(node, parent, at);
+	rb_insert_color_cached(node, tree, first);
+	return first ? node : NULL;
+}
+#endif
+
+/* Before 6.2: show a class to who walks them all; false: no more of them. */
+#ifndef SF_HAVE_STATS_DUMP
+static inline bool tc_qdisc_stats_dump(struct Qdisc *sch, unsigned long cl,
+				       struct qdisc_walker *arg)
+{
+	if (arg->count >= arg->skip && arg->fn(sch, cl, arg) < 0) {
+		arg->stop = 1;
+		return false;
+	}
+	arg->count++;
+	return true;
+}
 #endif
 
 /* skb_gso_segment() has moved out of netdevice.h. */
@@ -39,8 +77,10 @@ static inline int sf_classify(struct sk_buff *skb, const struct tcf_proto *filte
 {
 #ifdef SF_HAVE_CLASSIFY_QDISC
 	return tcf_classify_qdisc(skb, filter, res, false);
-#else
+#elif defined(SF_HAVE_CLASSIFY_BLOCK)
 	return tcf_classify(skb, NULL, filter, res, false);
+#else
+	return tcf_classify(skb, filter, res, false);
 #endif
 }
 
