@@ -302,7 +302,7 @@ def test_settings_by_hand(box: Box) -> None:
     box.good("start", "eth0")
     box.good("stop", "eth0")
     box.good("stop", "eth0")
-    assert (box.etc / "eth0.conf").read_text().split() == ["off", *written.split()]
+    assert (box.etc / "eth0.conf").read_text().split() == [*written.split(), "off"]
     box.good("start", "eth0")
     assert (box.etc / "eth0.conf").read_text().strip() == written
     (box.etc / "eth0.conf").write_text("up 6mbit # not 7\r\nlink docsis\r\noff \r\n")
