@@ -571,7 +571,7 @@ def test_where_the_queue_is(box: Box) -> None:
 
     def load() -> None:
         command = ["ip", "netns", "exec", "box", TRANSFER, "repeat", "10.9.0.2", "5001"]
-        sending.append(subprocess.Popen([*command, "3000000", "4"]))
+        sending.append(subprocess.Popen([*command, "30000000", "4"]))
         time.sleep(2)
 
     try:
