@@ -5,6 +5,9 @@
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make install-nl          shortfirst-nl too, which sets and shows our qdiscs where tc loads
 #                          no plugins
+# make installcheck [KINDS=las] [TESTS="options tcp nat churn"]
+#                          test what is installed, on this machine, as root: in network
+#                          namespaces of its own, and it leaves nothing
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md;
@@ -85,6 +88,9 @@ uninstall:
 	$(MAKE) -C command uninstall DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
+installcheck:
+	@selftests/installcheck $(addprefix --kind=,$(KINDS)) $(TESTS)
+
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 SPARSE	= W=1 KBUILD_CHECKSRC=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror
 sparse:
@@ -141,5 +147,5 @@ check: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins testtools install install-nl uninstall sparse clean setup \
+.PHONY: all modules plugins testtools install install-nl uninstall installcheck sparse clean setup \
 	demo experiment figures bench bench-check pace test coverage tdc check shell

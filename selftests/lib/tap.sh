@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# TAP for the shell tests. Source it, run `check NAME COMMAND...` for each test,
-# end by `finish`.
+# TAP for the shell tests. Source it, run `check NAME COMMAND...` for each test, or
+# `skip NAME WHY` where it cannot be done, end by `finish`.
 
 tap_count=0
 tap_failed=0
@@ -19,6 +19,11 @@ check() {
 		echo "not ok $tap_count $name"
 		echo "# ${said//$'\n'/$'\n# '}"
 	fi
+}
+
+skip() {
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count $1 # SKIP $2"
 }
 
 finish() {
