@@ -85,8 +85,8 @@ def _feeds_make(name: str) -> bool:
     path = Path(name)
     if path.parts[0] in ("lab", "selftests", "vm") or "tests" in path.parts:
         return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
-    folders = (".ci", "docs", "openwrt")
-    return path.suffix not in (".md", ".py", ".toml") and path.parts[0] not in folders
+    other = name.startswith((".", "docs/", "openwrt/"))
+    return path.suffix not in (".md", ".py", ".toml") and not other
 
 
 def _digest(lower: list[Path], names: list[str]) -> str:
