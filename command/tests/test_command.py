@@ -91,6 +91,7 @@ class Box:
         told = [
             run(f"tc -n box {words}") for words in ("qdisc show", "filter show dev eth0 ingress")
         ]
+        told[0] = re.sub(r"direct_packets_stat \d+", "", told[0])  # htb counts there
         link = run("ip -n box link")
         told.append(re.sub(r"[0-9a-f:]{17}|<.*>| state [A-Z]+", "", link))  # which come by and by
         files = sorted(path for top in (self.etc, self.run) for path in top.glob("*"))
