@@ -8,6 +8,8 @@
 # make installcheck [KINDS=las] [TESTS="options tcp nat churn"]
 #                          test what is installed, on this machine, as root: in network
 #                          namespaces of its own, and it leaves nothing
+# make install-sources     what modules are built from to $(SRCDIR), for DKMS
+# make deb                 Debian packages, in build/deb
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md;
@@ -52,6 +54,8 @@ MODULES	:= $(foreach f,$(FOLDERS),$(if $(wildcard $f/$f.c),$f/$f.ko))
 KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h")
 MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
+VERSION	= $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
+SRCDIR	= /usr/src/shortfirst-$(VERSION)
 PYTHON	:= PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 
 all: modules plugins
@@ -90,6 +94,11 @@ uninstall:
 
 installcheck:
 	@selftests/installcheck $(addprefix --kind=,$(KINDS)) $(TESTS)
+
+install-sources:
+	install -d "$(DESTDIR)$(SRCDIR)"
+	cp --parents Kbuild $(wildcard include/shortfirst/*) \
+		$(wildcard $(foreach m,$(MODULES),$(dir $m)*.[ch])) "$(DESTDIR)$(SRCDIR)"
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 SPARSE	= W=1 KBUILD_CHECKSRC=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror
@@ -144,8 +153,12 @@ tdc:
 check: setup
 	selftests/check $(filter-out debug native sanitized,$(each))
 
+deb: setup
+	$(PYTHON) -m vm deb
+
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins testtools install install-nl uninstall installcheck sparse clean setup \
-	demo experiment figures bench bench-check pace test coverage tdc check shell
+.PHONY: all modules plugins testtools install install-nl install-sources uninstall \
+	installcheck sparse clean setup demo experiment figures bench bench-check pace test \
+	coverage tdc check deb shell

@@ -5,7 +5,7 @@ import argparse
 import shlex
 import sys
 
-from . import coverage, initramfs, suite
+from . import coverage, deb, initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
@@ -22,12 +22,15 @@ def _arguments() -> argparse.Namespace:
         "run": "run a job in a guest",
         "test": "run all tests, in a guest of each kernel",
         "coverage": "run all tests where modules count what they execute, and tell",
+        "deb": "build the Debian packages",
         "shell": "a shell in a functional guest (Ctrl-A X ends it)",
     }
     for name, text in about.items():
         command = commands.add_parser(name, help=text, description=text)
         if name == "test":
             command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
+        if name == "deb":
+            continue
         if name in ("test", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
@@ -55,6 +58,9 @@ def _main() -> int:
     options = _arguments()
     if options.command == "root":
         print(make_root(options.kernel))
+        return 0
+    if options.command == "deb":
+        print(deb.make_packages())
         return 0
     if options.command == "chroot":
         return chroot(options.kernel, options.words)

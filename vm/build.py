@@ -85,7 +85,7 @@ def _feeds_make(name: str) -> bool:
     path = Path(name)
     if path.parts[0] in ("lab", "selftests", "vm") or "tests" in path.parts:
         return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
-    other = name.startswith((".", "docs/", "openwrt/"))
+    other = name.startswith((".", "debian/", "docs/", "openwrt/"))
     return path.suffix not in (".md", ".py", ".toml") and not other
 
 
@@ -99,7 +99,7 @@ def _digest(lower: list[Path], names: list[str]) -> str:
     return state.hexdigest()
 
 
-def _overlay(lower: list[Path], home: Path, names: list[str], command: list[str]) -> list[str]:
+def overlay(lower: list[Path], home: Path, names: list[str], command: list[str]) -> list[str]:
     """Put the named sources into a new overlay in `home`; the command line to use there."""
     for part in ("upper", "work"):
         shutil.rmtree(home / part, ignore_errors=True)
@@ -139,7 +139,7 @@ def prepare(kernel: str) -> Built:
         print(f"building for {built.version} ...", file=sys.stderr)
         stamp.unlink(missing_ok=True)
         make = ["sh", "-c", _MAKE, "make", *make_arguments(built)]
-        command = _overlay(built.lower, built.home, names, make)
+        command = overlay(built.lower, built.home, names, make)
         logged("the build", command, built.home / "build.log")
         if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
             raise VMError(f"make install and depmod put nothing in /lib/modules/{built.version}")
@@ -153,7 +153,7 @@ def chroot(kernel: str, command: list[str]) -> int:
     home = built.home / "chroot"
     given = ["env", *make_arguments(built)]
     with locked(home.with_name("chroot.lock")):
-        return in_namespace(_overlay(built.lower, home, sources(), [*given, *command]))
+        return in_namespace(overlay(built.lower, home, sources(), [*given, *command]))
 
 
 def versions(built: Built) -> dict[str, str]:

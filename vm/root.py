@@ -140,13 +140,22 @@ def make_root(kernel: str) -> Path:
         raise VMError(f"no kernel {kernel!r}: choose one of {', '.join(SUITES)}")
     suite = SUITES[kernel]
     own = kernel == OWN_ROOT
-    included = ",".join(_PACKAGES + (_BUILD_KERNEL if own else []))
-    command = ["mmdebstrap", "--variant=minbase", "--include=" + included]
-    command += [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
+    command = bootstrap(_PACKAGES + (_BUILD_KERNEL if own else []))
     command += _EXTRA.get(suite, [])
     keep = f"mv source/usr/src/linux-source-*.tar.xz /{SOURCE_KEPT}\n" if own else ""
     get_source = shlex.quote(_GET_SOURCE.format(kernel=kernel, keep=keep))
     command += [f'--customize-hook=chroot "$1" sh -c {get_source}']
+    return kept_root(suite, command)
+
+
+def bootstrap(included: list[str]) -> list[str]:
+    """The command of mmdebstrap for a root with these packages."""
+    command = ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(included)]
+    return command + [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
+
+
+def kept_root(suite: str, command: list[str]) -> Path:
+    """What this command of mmdebstrap makes of the suite; runs it if that is not in the cache."""
     mirror = os.environ.get("SHORTFIRST_MIRROR")
     recipe = hashlib.sha256("\0".join([suite, *command]).encode()).hexdigest()[:12]
     home = cache_dir() / "roots" / f"{suite}-{recipe}"
