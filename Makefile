@@ -10,6 +10,10 @@
 #                          namespaces of its own, and it leaves nothing
 # make install-sources     what modules are built from to $(SRCDIR), for DKMS
 # make deb                 Debian packages, in build/deb
+# make test-deb [SUITE=trixie] [BRIEF=1]
+#                          install, upgrade and purge them on a Debian machine with
+#                          systemd, on bookworm unless told; brief is without what
+#                          builds the modules once more
 # make demo [SEED=N]       measure las against pfifo, fq_codel and cake
 # make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
 #                          another experiment, or your own file: docs/experiments.md;
@@ -37,7 +41,7 @@
 # FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
 # too, those of a dask scheduler: docs/experiments.md.
 #
-# demo, experiment, figures, bench, pace, test, coverage, check and shell need root on Debian
+# demo, experiment, figures, bench, pace, test, coverage, check, deb and shell need root on Debian
 # or Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
@@ -156,9 +160,12 @@ check: setup
 deb: setup
 	$(PYTHON) -m vm deb
 
+test-deb: setup
+	$(PYTHON) -m vm test-deb $(if $(SUITE),--suite $(SUITE)) $(if $(BRIEF),--brief)
+
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins testtools install install-nl install-sources uninstall \
 	installcheck sparse clean setup demo experiment figures bench bench-check pace test \
-	coverage tdc check deb shell
+	coverage tdc check deb test-deb shell

@@ -5,7 +5,7 @@ import argparse
 import shlex
 import sys
 
-from . import coverage, deb, initramfs, suite
+from . import coverage, deb, debian, initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
@@ -23,6 +23,7 @@ def _arguments() -> argparse.Namespace:
         "test": "run all tests, in a guest of each kernel",
         "coverage": "run all tests where modules count what they execute, and tell",
         "deb": "build the Debian packages",
+        "test-deb": "try them on a Debian machine",
         "shell": "a shell in a functional guest (Ctrl-A X ends it)",
     }
     for name, text in about.items():
@@ -30,6 +31,10 @@ def _arguments() -> argparse.Namespace:
         if name == "test":
             command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
         if name == "deb":
+            continue
+        if name == "test-deb":
+            command.add_argument("--suite", choices=debian.SUITES, default=debian.SUITES[0])
+            command.add_argument("--brief", action="store_true", help="half of it")
             continue
         if name in ("test", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
@@ -62,6 +67,8 @@ def _main() -> int:
     if options.command == "deb":
         print(deb.make_packages())
         return 0
+    if options.command == "test-deb":
+        return suite.packages(options.suite, options.brief)
     if options.command == "chroot":
         return chroot(options.kernel, options.words)
     if options.command == "test":

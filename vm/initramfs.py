@@ -282,25 +282,29 @@ def _virtual(built: Built, loaded: list[str], needs: list[str] | None) -> Tree:
         if path.stem.removeprefix("q_") in kinds:
             tree[str(path.relative_to(upper))] = node_of(path)
     for module in loaded:
-        tree[f"usr/lib/modules/{built.version}/{_unpacked_name(module)}"] = _unpacked(built, module)
+        tree[f"usr/lib/modules/{built.version}/{unpacked_name(module)}"] = _unpacked(built, module)
     return tree
 
 
-def _unpacked_name(module: str) -> str:
+def unpacked_name(module: str) -> str:
     return re.sub(r"\.ko\.\w+$", ".ko", module)
 
 
 def _unpacked(built: Built, module: str) -> Node:
-    """A module as busybox's insmod wants it."""
     found = built.upper / "usr/lib/modules" / built.version / module
-    data = (found if found.exists() else built.modules / module).read_bytes()
-    kind = module.rsplit(".", 1)[1]
-    if kind == "xz":
+    return unpacked(found if found.exists() else built.modules / module)
+
+
+def unpacked(module: Path) -> Node:
+    """A module as busybox's insmod wants it."""
+    data = module.read_bytes()
+    kind = module.suffix
+    if kind == ".xz":
         data = lzma.decompress(data)
-    elif kind == "zst":
+    elif kind == ".zst":
         command = [need("zstd"), "-dc"]
         data = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True).stdout
-    elif kind != "ko":
+    elif kind != ".ko":
         raise VMError(f"cannot unpack {module}")
     return file(data)
 
@@ -358,7 +362,7 @@ def make(
         _add_libraries(tree, built.root)
     tree["init"] = file(Path(__file__).with_name("init"), 0o755)
     shell = [f"{name}={shlex.quote(value)}\n" for name, value in config.items()]
-    loaded = [_unpacked_name(module) for module in loaded] if small else loaded
+    loaded = [unpacked_name(module) for module in loaded] if small else loaded
     shell.append("modules=" + shlex.quote(" ".join(loaded)) + "\n")
     shell.append("set -- " + " ".join(map(shlex.quote, args)) + "\n")
     tree["sf/config"] = file("".join(shell).encode())

@@ -14,11 +14,11 @@ from .machine import FUNCTIONAL, REAL, Machine
 from .root import VMError, cache_dir, locked, need
 
 _PROBE_SECONDS = 20
-_KERNEL = (
+KERNEL = (
     "console=ttyS0 loglevel=5 printk.time=1 panic=-1 oops=panic nokaslr reboot=t trace_clock=local"
 )
 # A busy host may not let a processor of the guest run for long. What hangs for ever is seen still.
-_PATIENT = "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30 tsc=nowatchdog"
+PATIENT = "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30 tsc=nowatchdog"
 _PROBE_INIT = b"#!/usr/bin/busybox sh\necho shortfirst: booted\n/usr/bin/busybox reboot -f\n"
 # One processor, whose clock counts instructions, 1 ns each; the time stamp counter runs at 1 GHz.
 # The model has no RDRAND and RDSEED: they are the host's randomness.
@@ -30,12 +30,12 @@ _LOCKSTEP = "vm/lockstep.so"
 # Nobody attacks the guest, and without defences it simulates a third faster.
 _VIRTUAL_KERNEL = "tsc=reliable tsc_early_khz=1000000 clocksource=tsc mitigations=off"
 # Files, not pipes: a pipe that is full for a moment would change what the guest sees.
-_CONSOLE = ["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"]
+CONSOLE = ["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"]
 _TERMINAL = ["-serial", "mon:stdio"]
 _DATA = ["-chardev", "file,id=data,path=data", "-serial", "chardev:data"]
 
 
-def _command(accel: list[str], kernel: Path, append: str) -> list[str]:
+def command_line(accel: list[str], kernel: Path, append: str) -> list[str]:
     # Should this program be killed, its guests go too.
     return [
         *("setpriv", "--pdeathsig", "KILL", "--"),
@@ -47,7 +47,7 @@ def _command(accel: list[str], kernel: Path, append: str) -> list[str]:
     ]
 
 
-def accelerator(built: Built) -> list[str]:
+def accelerator(kernel: Path, busybox: Path) -> list[str]:
     """KVM where a guest has been seen to boot with it since this machine booted, else TCG."""
     # After cmpxchg16b TCG now and then leaves bits set in EFLAGS that trap; no kernel needs it.
     tcg = ["-accel", "tcg,thread=multi", "-cpu", "max,-mtrr,-cx16"]
@@ -59,17 +59,21 @@ def accelerator(built: Built) -> list[str]:
     with locked(cache_dir() / "kvm.lock"):
         if not known.exists() or known.read_text().split()[0] != boot:
             print(f"trying KVM (at most {_PROBE_SECONDS} s) ...", file=sys.stderr)
-            known.write_text(f"{boot} {'works' if _probe(built, kvm) else 'does not work'}\n")
+            known.write_text(
+                f"{boot} {'works' if _probe(kernel, busybox, kvm) else 'does not work'}\n"
+            )
         return kvm if known.read_text().split()[1] == "works" else tcg
 
 
-def _probe(built: Built, accel: list[str]) -> bool:
+def _probe(kernel: Path, busybox: Path, accel: list[str]) -> bool:
     with tempfile.TemporaryDirectory() as where:
         with open(Path(where, "initramfs"), "wb") as out:
-            busybox = initramfs.file(built.root / "usr/bin/busybox", 0o755)
-            tree = {"init": initramfs.file(_PROBE_INIT, 0o755), "usr/bin/busybox": busybox}
+            tree = {
+                "init": initramfs.file(_PROBE_INIT, 0o755),
+                "usr/bin/busybox": initramfs.file(busybox, 0o755),
+            }
             initramfs.write(tree, out)
-        command = _command([*accel, "-m", "256M"], built.vmlinuz, _KERNEL)
+        command = command_line([*accel, "-m", "256M"], kernel, KERNEL)
         command += ["-serial", "stdio"]
         try:
             done = subprocess.run(
@@ -89,15 +93,21 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     """Of a guest whose initramfs is in `directory`, where it will run."""
     if mode == REAL:
         raise VMError(f"in QEMU nothing runs as on the processor itself: not mode {REAL}")
-    append = f"{_KERNEL} sf.seed={seed}"
+    append = f"{KERNEL} sf.seed={seed}"
     files = [built.vmlinuz, Path(need("qemu-system-x86_64")), directory / "initramfs"]
     if mode == FUNCTIONAL:
         memory = "2G" if built.layer else "1G"  # of the debug kernel a part is KASAN's
-        accel = [*accelerator(built), "-smp", "2", "-m", memory]
-        append = f"{append} {_PATIENT}"
+        accel = [
+            *accelerator(built.vmlinuz, built.root / "usr/bin/busybox"),
+            "-smp",
+            "2",
+            "-m",
+            memory,
+        ]
+        append = f"{append} {PATIENT}"
     else:
         accel, append = [*_VIRTUAL, "-seed", str(seed)], f"{append} {_VIRTUAL_KERNEL}"
         # Beside the run: the linker would split a path of its own at blanks and colons
         files.append(Path(shutil.copy(built.upper / INSIDE / _LOCKSTEP, directory)))
-    command = _command(accel, built.vmlinuz, append)
-    return Machine(command + (_TERMINAL if terminal else _CONSOLE) + _DATA, files)
+    command = command_line(accel, built.vmlinuz, append)
+    return Machine(command + (_TERMINAL if terminal else CONSOLE) + _DATA, files)

@@ -82,8 +82,9 @@ class Task:
 
 
 class Host(Task):
-    where = "host"
-    report = CHECKOUT / "build/host/report"
+    def __init__(self, where: str = "host", tests: Sequence[str] = HOST_TESTS) -> None:
+        self.where, self.tests = where, tests
+        self.report = CHECKOUT / "build" / where / "report"
 
     def run(self) -> Outcome:
         self.begin()
@@ -92,7 +93,7 @@ class Host(Task):
         command += ["-p", "no:cacheprovider"]
         command += ["-p", "selftests.report", "--import-mode=importlib", f"--rootdir={CHECKOUT}"]
         done = subprocess.run(
-            [*command, *HOST_TESTS],
+            [*command, *self.tests],
             cwd=CHECKOUT,
             env=os.environ | {"SF_REPORT": str(self.report)},
             stdout=subprocess.PIPE,
@@ -193,6 +194,15 @@ def stage(tasks: Sequence[Task], most: int) -> list[Outcome]:
 def _commit() -> int:
     command = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout, 16)
+
+
+def packages(release: str, brief: bool) -> int:
+    """Try the packages on a Debian machine, which has a guest to itself; the exit status."""
+    tests = ["-x", "selftests/debian", f"--suite={release}", *(["--brief"] if brief else [])]
+    outcomes = stage([Host(f"debian-{release}", tests)], 1)
+    for test in outcomes[0].told.tests:
+        print(f"{test.seconds:6.1f} s  {test.name}")
+    return 1 if outcomes[0].failures else 0
 
 
 def guests(kernel: str, tests: Sequence[str]) -> list[Task]:

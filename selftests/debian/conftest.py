@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine on which the packages are tried, the same for all tests."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from selftests.report import WHY
+from vm.build import CHECKOUT
+from vm.deb import make_packages, version
+from vm.debian import Debian
+
+OURS = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
+RELEASES = ("first", "second")  # of the packages
+BRIEF = {"sch_las"}  # gcc takes half a minute for each where there is no KVM
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--suite", default="bookworm", help="the release")
+    parser.addoption("--brief", action="store_true", help="one module, built as seldom as can be")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("brief"):
+        return
+    why = "they build modules once more (make test-deb)"
+    left_out = [item for item in items if "builds" in item.keywords]
+    for item in left_out:
+        item.stash[WHY] = why
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "builds: builds modules, which takes minutes")
+
+
+@pytest.fixture(scope="session")
+def modules(pytestconfig: pytest.Config) -> set[str]:
+    """Those that the packages have"""
+    return BRIEF if pytestconfig.getoption("brief") else OURS
+
+
+@pytest.fixture(scope="session")
+def vm(pytestconfig: pytest.Config, modules: set[str]) -> Iterator[Debian]:
+    suite = pytestconfig.getoption("suite")
+    versions = {name: make_packages(f"{version()}+{name}", OURS - modules) for name in RELEASES}
+    files = {
+        f"{n}/{path.name}": path for n, where in versions.items() for path in where.glob("*.deb")
+    }
+    where = CHECKOUT / "build" / f"debian-{suite}" / "vm"
+    shutil.rmtree(where, ignore_errors=True)
+    machine = Debian(suite, where, files)
+    try:
+        machine.boot()
+        yield machine
+    finally:
+        machine.stop()
+        machine.disk.unlink(missing_ok=True)
