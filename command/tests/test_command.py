@@ -250,6 +250,7 @@ REFUSED = {
     "start ../x --up 5mbit": "not the name of an interface",
     "start eth0 --up": "--up needs a value",
     "start eth0 --up 5mbut": 'up: "5mbut" is not a rate|rate: "5mbut" is not',
+    "start eth0 --up 40": 'up: "40" is not a rate',
     "start eth0 --up 2e3": 'up: "2e3" is not a rate',
     "start eth0 --up 0": "kernel: |rate",
     "start eth0 --down -5mbit": 'down: "-5mbit" is not a rate',
@@ -558,6 +559,37 @@ def test_situations(box: Box, name: str) -> None:
     else:
         assert check.returncode == 0 and not problems, check.stdout
     assert "sf-try" not in run("ip -n box link")
+
+
+def test_without_ethtool(box: Box) -> None:
+    box.good("start", "eth0", *BOTH)
+    for name in ("ethtool", "nft"):
+        box.stand_in(name, "exit 127")
+    for path in map(Path, os.environ["PATH"].split(":")):
+        for program in path.glob("*"):
+            if program.name not in ("ethtool", "nft") and not (box.bin / program.name).exists():
+                (box.bin / program.name).symlink_to(program)
+    (box.bin / "ethtool").unlink()
+    told = box.good("check", "eth0", PATH=str(box.bin))
+    assert "unknown offloads of eth0: there is no ethtool to ask" in told
+    assert "ok      rate" in told
+
+
+@pytest.mark.clock
+def test_passing_by(box: Box) -> None:
+    """Who ends the classification of what comes in before our filter takes it past the ifb."""
+    box.good("start", "eth0", *BOTH)
+    run("tc -n box filter add dev eth0 ingress pref 5 protocol ip matchall action pass")
+    flood = ["ip", "netns", "exec", "net", TRANSFER, "flood", "10.9.0.1", "9", "1"]
+    flooding = subprocess.Popen(flood)
+    try:
+        time.sleep(1)
+        assert "down: most of what comes in passes by" in box.good("status", "eth0")
+        run("tc -n box filter del dev eth0 ingress pref 5")
+        assert "passes by" not in box.good("status", "eth0")
+    finally:
+        flooding.kill()
+        flooding.wait()
 
 
 @pytest.mark.clock
