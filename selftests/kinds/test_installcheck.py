@@ -241,6 +241,19 @@ def test_lacks_a_module(before: dict[str, Any], tmp_path: Path, module: str) -> 
     assert state() == before
 
 
+def test_module_that_is_not_to_be_loaded(before: dict[str, Any]) -> None:
+    """By whom the machine belongs to"""
+    told = Path("/etc/modprobe.d/installcheck.conf")
+    told.parent.mkdir(exist_ok=True)
+    told.write_text("install ifb /bin/false\n")
+    try:
+        said = check("--kind=las", status=4)
+    finally:
+        told.unlink()
+    lacks("module ifb is not to be loaded here: install /bin/false", said)
+    assert state() == before
+
+
 def test_lacks_all_modules(before: dict[str, Any]) -> None:
     with without(f"/lib/modules/{os.uname().release}"):
         said = check(status=4)
@@ -343,6 +356,7 @@ def test_fails(before: dict[str, Any], tmp_path: Path) -> None:
     assert state() == before
 
 
+@pytest.mark.clock
 def test_hangs(before: dict[str, Any], tmp_path: Path) -> None:
     path = stub(tmp_path, "tc", '[[ $* != *" -j "* ]] || sleep 1000\nreal "$@"')
     said = check("--kind=las", "options", status=1, PATH=path, LIMIT="5")
