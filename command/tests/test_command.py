@@ -563,14 +563,13 @@ def test_situations(box: Box, name: str) -> None:
 
 def test_without_ethtool(box: Box) -> None:
     box.good("start", "eth0", *BOTH)
-    for name in ("ethtool", "nft"):
-        box.stand_in(name, "exit 127")
-    for path in map(Path, os.environ["PATH"].split(":")):
-        for program in path.glob("*"):
-            if program.name not in ("ethtool", "nft") and not (box.bin / program.name).exists():
-                (box.bin / program.name).symlink_to(program)
-    (box.bin / "ethtool").unlink()
-    told = box.good("check", "eth0", PATH=str(box.bin))
+    box.shell = SHELLS["dash"]  # in the other one all that is REAL is a function
+    ethtool = Path("/usr/sbin/ethtool")
+    hidden = ethtool.rename(ethtool.with_suffix(".hidden"))
+    try:
+        told = box.good("check", "eth0")
+    finally:
+        hidden.rename(ethtool)
     assert "unknown offloads of eth0: there is no ethtool to ask" in told
     assert "ok      rate" in told
 
