@@ -167,17 +167,18 @@ def test_interrupted(before: dict[str, Any], how: str) -> None:
 
 def test_killed(before: dict[str, Any]) -> None:
     """Only modules stay, of which none is in use."""
-    process = begin("--kind=las", "nat", "churn")
-    lines_to(process, "# ok 14 ")
+    process = begin("--kind=las", "churn")
+    lines_to(process, "# ok 4 ")
     process.kill()
     process.wait()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 5  # of itself it would take longer
     while namespaces() != before["namespaces"]:
         assert time.monotonic() < end
         time.sleep(0.1)
     left = [name for name in loaded() if name not in before["lsmod"]]
     assert "sch_las" in left
     assert state() | {"lsmod": 0, "sysctl -a": 0} == before | {"lsmod": 0, "sysctl -a": 0}
+    end += 30
     for name in left:
         while not do(f"rmmod {name}").succeeded:  # until what the kernel had of the namespaces goes
             assert time.monotonic() < end, name
