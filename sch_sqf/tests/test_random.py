@@ -29,7 +29,7 @@ def play(
         chosen = flow(rng.randrange(1 + rng.randrange(flows)))  # the first ones more often
         for _ in range(rng.randint(1, 6)):
             length = max(chosen.shortest, rng.choice(sizes))
-            if not pair.model.ties(chosen.name, length):
+            if pair.is_plain(chosen, length):
                 pair.send(chosen, length)
 
     pair.play(rng, packets, full, burst)
@@ -56,11 +56,12 @@ def test_equals(gate: Callable[..., Gate], policy: str) -> None:
     pair.release()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_memory_limit(gate: Callable[..., Gate], policy: str) -> None:
+@pytest.mark.parametrize(("policy", "seed"), [("sqf", 1), ("lqf", 5), ("fq", 2)])
+def test_memory_limit(gate: Callable[..., Gate], policy: str, seed: int) -> None:
+    """Seeds with packets for which several are lost, the second by a tie were it sent."""
     d0 = gate(f"limit 1000 memory_limit 30000b policy {policy} {HUGE}")
     pair = Pair(d0, limit=1000, memory_limit=30000, policy=policy)
-    play(pair, random.Random(policy), 30, 1000, 40)
+    play(pair, random.Random(seed), 30, 1000, 40)
     assert pair.model.drop_memory > 100
     pair.release()
     assert d0.show()["memory"] == 0
