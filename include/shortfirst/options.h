@@ -34,19 +34,22 @@ struct sf_option {
 	.policy = NLA_POLICY_FULL_RANGE(NLA_U32,			\
 		&((struct netlink_range_validation) { low, most }))
 
-/* What it may be */
+/* What it may be. A bound that is said has to be plain digits; it need not be a long. */
+#define SF_SAID(low, most)						\
+	SF_POLICY(__PASTE(low, ULL), __PASTE(most, ULL))
+
 #define SF_RANGE(name, least, most, unit)				\
-	SF_POLICY(least, most),						\
+	SF_SAID(least, most),						\
 	.refusal = SF_KIND ": " name " must be " __stringify(least)	\
 		   " to " __stringify(most) unit
 
 #define SF_ZERO_OR(name, low, most, unit)				\
-	SF_POLICY(0, most), .least = low,				\
+	SF_SAID(0, most), .least = low,					\
 	.refusal = SF_KIND ": " name " must be 0 or " __stringify(low)	\
 		   " to " __stringify(most) unit
 
 #define SF_POWER(name, least, most)					\
-	SF_POLICY(least, most), .power = true,				\
+	SF_SAID(least, most), .power = true,				\
 	.refusal = SF_KIND ": " name " must be a power of two, "	\
 		   __stringify(least) " to " __stringify(most)
 
