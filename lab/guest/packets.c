@@ -286,7 +286,7 @@ static void count(union packet *p, unsigned int length, long long t)
 	struct mark mark;
 	struct group *g;
 
-	if (length < data + sizeof(mark) - p->bytes)
+	if (p->bytes + length < data + sizeof(mark))
 		errx(1, "a packet of somebody else");
 	memcpy(&mark, data, sizeof(mark));
 	if (mark.group >= ngroups)

@@ -118,10 +118,12 @@ static u32 bench_next;		/* flow, where each packet is of a new one */
 static u32 bench_bytes;		/* of all flows so far */
 static struct dentry *bench_file;
 
-#ifdef CONFIG_UML
-/* Nobody knows it, nor are there cycles: but it is a program of an x86 */
-#define tsc_khz 0
+#ifndef CONFIG_X86
+#define tsc_khz 0	/* nobody knows it */
+#endif
 
+#ifdef CONFIG_UML
+/* There are no cycles, but it is a program of an x86. */
 static u64 bench_clock(void)
 {
 	u32 low, high;
