@@ -29,11 +29,13 @@
 # make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and on the sanitized one, and
-#                          if that goes well on 6.1, 6.12, 7.2 and the debug one,
-#                          unless told which; or some, named as pytest wants it
+#                          if that goes well on 6.1, 6.12, 7.2, the debug one, and on
+#                          processors of 32 bits (armhf) and with the high byte first
+#                          (s390x), unless told which; or some, named as pytest wants it
 # make coverage            which lines of the modules the tests execute
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
+# make cross [CROSS=mips]  modules and plugins for other processors, without a warning
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
 #
 # What demo, experiment, figures and bench have run before, with the same kernel,
@@ -49,7 +51,9 @@ KDIR	?= /lib/modules/$(shell uname -r)/build
 one	= $(or $(firstword $(KERNEL)),6.1)
 lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
-tested	= $(or $(KERNEL),native sanitized $(each) debug)
+tested	= $(or $(KERNEL),native sanitized $(each) debug armhf s390x)
+# What the modules and the plugins are built for beside this machine's processor
+CROSS	= armhf arm64 s390x i386 mips mipsel
 
 # A module is a folder with a source of its name: sch_las/sch_las.c
 FOLDERS	:= $(patsubst %/,%,$(wildcard */))
@@ -70,6 +74,13 @@ modules:
 plugins:
 	$(MAKE) -C tc-plugins
 
+# With the headers of musl, where the compiler's machine has them
+TRIPLET	= $(shell $(CC) -dumpmachine)
+MUSL	= $(wildcard /usr/include/$(subst gnu,musl,$(TRIPLET)))
+plugins-musl: plugins
+	$(if $(MUSL),$(MAKE) -C tc-plugins -B CPPFLAGS="-nostdinc -isystem $(MUSL) \
+		-isystem $(shell $(CC) -print-file-name=include) -isystem /usr/$(TRIPLET)/include")
+
 testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" modules
@@ -82,7 +93,7 @@ testtools:
 install: all
 	install -d "$(MODDIR)"
 	install -m 644 $(MODULES) "$(MODDIR)"
-	strip --strip-debug $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
+	$(CROSS_COMPILE)strip --strip-debug $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
 	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command install DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
@@ -105,10 +116,15 @@ install-sources:
 		$(wildcard $(foreach m,$(MODULES),$(dir $m)*.[ch])) "$(DESTDIR)$(SRCDIR)"
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
-SPARSE	= W=1 KBUILD_CHECKSRC=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror
-sparse:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" $(SPARSE) modules
+# (for MIPS the kernel defines what sparse has defined itself, an error by then).
+STRICT	= W=1 KCFLAGS=-Werror
+SPARSE	= $(STRICT) $(if $(filter mips,$(ARCH)),,KBUILD_CHECKSRC=2 \
+		CF="-D__CHECK_ENDIAN__ -Wsparse-error")
+sparse: strict
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" $(SPARSE) modules
+
+strict:
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" $(SPARSE) modules
 
 clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
@@ -155,7 +171,11 @@ tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
 check: setup
-	selftests/check $(filter-out debug native sanitized,$(each))
+	selftests/check $(filter-out debug native sanitized $(CROSS),$(each))
+	selftests/cross $(CROSS)
+
+cross: setup
+	selftests/cross $(CROSS)
 
 deb: setup
 	$(PYTHON) -m vm deb
@@ -166,6 +186,6 @@ test-deb: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins testtools install install-nl install-sources uninstall \
-	installcheck sparse clean setup demo experiment figures bench bench-check pace test \
-	coverage tdc check deb test-deb shell
+.PHONY: all modules plugins plugins-musl testtools install install-nl install-sources \
+	uninstall installcheck sparse strict clean setup demo experiment figures bench \
+	bench-check pace test coverage tdc check cross deb test-deb shell

@@ -10,7 +10,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import processors
 from .kernels import COVERAGE, OWN, make_kernel
+from .processors import FOREIGN, TARGETS, X86, Processor
 from .root import (
     OWN_ROOT,
     SUITES,
@@ -26,7 +28,7 @@ from .root import (
 )
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-KERNELS = (*SUITES, *OWN)
+KERNELS = (*SUITES, *FOREIGN, *OWN)
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
 
 _MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
@@ -38,7 +40,7 @@ class Built:
     version: str  # the kernel's full version
     root: Path
     home: Path  # build/<kernel> in the checkout
-    layer: Path | None = None  # what lies on the root: a kernel of our own
+    layer: Path | None = None  # what has the kernel, if it is not the root's
 
     @property
     def upper(self) -> Path:
@@ -48,12 +50,25 @@ class Built:
     @property
     def lower(self) -> list[Path]:
         """What all of that lies on, the topmost first."""
+        if self.layer and self.kernel in FOREIGN:
+            return [self.layer]  # nothing of the guest's root can be run
         return [self.layer, self.root] if self.layer else [self.root]
+
+    @property
+    def builder(self) -> Path:
+        """The root whose programs can be run here."""
+        return self.lower[-1]
+
+    @property
+    def processor(self) -> Processor:
+        return FOREIGN.get(self.kernel, X86)
 
     @property
     def arch(self) -> str:
         """As make knows it."""
-        return OWN[self.kernel].arch if self.kernel in OWN else "x86"
+        if self.kernel in OWN:
+            return OWN[self.kernel].arch
+        return TARGETS[self.kernel].arch if self.kernel in TARGETS else "x86"
 
     @property
     def vmlinuz(self) -> Path:
@@ -114,6 +129,10 @@ def overlay(lower: list[Path], home: Path, names: list[str], command: list[str])
 def _base(kernel: str) -> Built:
     """What to build the tree for and on."""
     home = CHECKOUT / "build" / kernel
+    if kernel in FOREIGN:
+        layer = processors.make_build_root()
+        version = kernel_version(layer, TARGETS[kernel].kernel)
+        return Built(kernel, version, processors.make_guest_root(kernel), home, layer)
     root = make_root(OWN_ROOT if kernel in OWN else kernel)
     if kernel not in OWN:
         return Built(kernel, kernel_version(root), root, home)
@@ -123,8 +142,11 @@ def _base(kernel: str) -> Built:
 
 def make_arguments(built: Built) -> list[str]:
     """What make is to know of the kernel to build for."""
+    where = f"KDIR=/lib/modules/{built.version}/build"
+    if built.kernel in FOREIGN:
+        return [where, *TARGETS[built.kernel].make]
     counted = ["GCOV_PROFILE=y"] if built.kernel == COVERAGE else []
-    return [f"KDIR=/lib/modules/{built.version}/build", f"ARCH={built.arch}", *counted]
+    return [where, f"ARCH={built.arch}", *counted]
 
 
 def prepare(kernel: str) -> Built:
@@ -149,24 +171,29 @@ def prepare(kernel: str) -> Built:
 
 def chroot(kernel: str, command: list[str]) -> int:
     """Run a command in the root, in a fresh copy of the checkout; `KDIR` is set for make."""
-    built = _base(kernel)
-    home = built.home / "chroot"
-    given = ["env", *make_arguments(built)]
+    home = CHECKOUT / "build" / kernel / "chroot"
+    if kernel in TARGETS:
+        builder = processors.make_build_root()
+        lower = [processors.make_trees(), builder]
+        given = [f"KDIR={processors.build_dir(kernel, builder)}", *TARGETS[kernel].make]
+    else:
+        built = _base(kernel)
+        lower, given = built.lower, make_arguments(built)
     with locked(home.with_name("chroot.lock")):
-        return in_namespace(overlay(built.lower, home, sources(), [*given, *command]))
+        return in_namespace(overlay(lower, home, sources(), ["env", *given, *command]))
 
 
 def versions(built: Built) -> dict[str, str]:
     """Versions of everything a result may depend on."""
-    installed = packages(built.root)
-    image = f"linux-image-{kernel_version(built.root)}"  # of the debug kernel's source, too
+    installed = packages(built.builder) | packages(built.root)
+    version = kernel_version(built.root) if built.kernel in OWN else built.version
+    image = f"linux-image-{version}"  # of the source of our own kernels, too
     names = [image, "iproute2", "libc6"]
     names += [name for name in installed if re.fullmatch(r"gcc-\d+", name)]
     result = {name: installed[name]["Version"] for name in names}
     if built.arch == "um":
         return result
-    shown = subprocess.run(
-        [need("qemu-system-x86_64"), "--version"], capture_output=True, text=True
-    )
+    command = [need(built.processor.qemu), "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True)
     result["qemu (host)"] = shown.stdout.split("\n")[0].removeprefix("QEMU emulator version ")
     return result

@@ -162,7 +162,7 @@ class Debian:
         self.boots += 1
         kernel = self.directory / "vmlinuz"
         accel = [*qemu.accelerator(kernel, self.busybox), "-smp", "2", "-m", "1G"]
-        append = f"{qemu.KERNEL} {qemu.PATIENT} {_KERNEL}"
+        append = f"{qemu.PATIENT} {_KERNEL}"
         command = qemu.command_line(accel, kernel, append)
         command += ["-drive", "file=disk,format=raw,if=virtio,cache=unsafe"]
         command += ["-nic", "user,model=virtio-net-pci,restrict=on"]

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
 from .machine import FUNCTIONAL
-from .root import VMError, kernel_version, locked, need, packages
+from .root import GUEST_PACKAGES, VMError, locked, need, packages
 
 # What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
 DEFAULT_MODULES = (
@@ -25,13 +25,6 @@ DEFAULT_MODULES = (
     " tcp_bbr"
 ).split()
 
-# The packages that functional guests get, with what they depend on; not compilers and the like.
-_GUEST_PACKAGES = (
-    "base-files base-passwd bash bsdutils busybox-static coreutils dash diffutils ethtool findutils"
-    " grep gzip hostname iproute2 kmod libc-bin libnl-3-dev libnl-route-3-dev mawk mount"
-    " ncurses-base ncurses-bin nftables procps python3 python3-pyroute2 python3-pytest"
-    " python3-scapy sed tar tcpdump util-linux"
-).split()
 _NOT_NEEDED = {"debconf", "dpkg", "init-system-helpers", "libc6-dev", "perl-base"}
 _PROGRAMS = (
     "usr/bin/busybox usr/bin/dash usr/bin/ip usr/bin/ss usr/sbin/ethtool usr/sbin/sysctl"
@@ -45,7 +38,7 @@ _PRUNED = """
     usr/share/doc usr/share/info usr/share/locale usr/share/man usr/share/perl* usr/share/zoneinfo
 """.split()
 # What kernels of an architecture have of ours: native.patch
-_PATCHED_IN: dict[str, set[str]] = {"x86": set(), "um": {"run2c_isn"}}
+_PATCHED_IN = {"um": {"run2c_isn"}}
 _GUEST = "lab/guest"  # what is for the guests of experiments
 _KERNEL_PARTS = (
     r"kernel/(?:(?:net|crypto|lib|arch/.*/crypto|drivers/net/netdevsim)/.*|drivers/net/[^/]*)"
@@ -111,7 +104,7 @@ def write(tree: Tree, out: BinaryIO) -> None:
 
 def _foreign(root: Path) -> set[str]:
     """The files of the packages that guests do not get."""
-    installed, keep, queue = packages(root), set(_NOT_NEEDED), list(_GUEST_PACKAGES)
+    installed, keep, queue = packages(root), set(_NOT_NEEDED), list(GUEST_PACKAGES)
     provided = {}
     for name, fields in installed.items():
         for other in fields.get("Provides", "").split(","):
@@ -132,9 +125,9 @@ def _foreign(root: Path) -> set[str]:
     return lists[False] - lists[True]
 
 
-def _base(root: Path) -> Path:
+def _base(built: Built) -> Path:
     """The archive of the root as functional guests see it; kept beside the root."""
-    version = kernel_version(root)
+    root = built.root
     recipe = Path(__file__).read_text()
     path = root.parent / f"base-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.cpio"
     with locked(root.parent / "base.lock"):
@@ -143,15 +136,7 @@ def _base(root: Path) -> Path:
             pruned = re.compile("|".join(map(fnmatch.translate, _PRUNED)))
             foreign = _foreign(root)
             tree = scan(root, lambda n: n in foreign or bool(pruned.match(n)), mtime=True)
-            _add_applets(tree, root)
-            modules = root / "usr/lib/modules" / version
-            dependencies = module_dependencies(modules)
-            for module in dependencies:
-                if re.fullmatch(_KERNEL_PARTS, module):
-                    for name in closure(dependencies, module):
-                        tree[f"usr/lib/modules/{version}/{name}"] = node_of(modules / name)
-            for index in modules.glob("modules.*"):
-                tree[f"usr/lib/modules/{version}/{index.name}"] = node_of(index)
+            _add_applets(tree, built.builder)
             partial = path.with_suffix(".tmp")
             with open(partial, "wb") as out:
                 write(tree, out)
@@ -181,19 +166,32 @@ def _modules_dir(built: Built) -> Path:
     return installed if (installed / "modules.dep").exists() else built.modules
 
 
+def _kernel_parts(built: Built) -> Tree:
+    """What functional guests get of the kernel's own modules."""
+    there = f"usr/lib/modules/{built.version}"
+    dependencies = module_dependencies(_modules_dir(built))
+    wanted: set[str] = set()
+    for module in dependencies:
+        if re.fullmatch(_KERNEL_PARTS, module):
+            wanted.update(closure(dependencies, module))
+    wanted.update(index.name for index in built.modules.glob("modules.*"))
+    return {f"{there}/{name}": node_of(built.modules / name) for name in wanted}
+
+
 def load_list(built: Built, modules: list[str] | None) -> list[str]:
     """Files below /lib/modules/VERSION to load, in order, each after what it needs: those named, or
     if none are the default ones that exist and all our own."""
     dependencies = module_dependencies(_modules_dir(built))
     by_name = {module_name(path): path for path in dependencies}
+    patched_in = _PATCHED_IN.get(built.arch, set())
     builtin = (built.modules / "modules.builtin").read_text()
     have = {module_name(path) for path in builtin.split()}
     order: dict[str, None] = {}
     for name in DEFAULT_MODULES if modules is None else modules:
         path = by_name.get(name.replace("-", "_"))
-        if path and name not in _PATCHED_IN[built.arch]:
+        if path and name not in patched_in:
             order.update(dict.fromkeys(closure(dependencies, path)))
-        elif modules is not None and name.replace("-", "_") not in have | _PATCHED_IN[built.arch]:
+        elif modules is not None and name.replace("-", "_") not in have | patched_in:
             raise VMError(f"kernel {built.version} has no module {name}")
     for path in sorted(dependencies) if modules is None else ():
         if path.startswith("updates/") and module_name(path).startswith("sch_"):
@@ -253,7 +251,8 @@ def _inside(root: Path, path: Path) -> Path:
 
 
 def _add_applets(tree: Tree, root: Path) -> None:
-    """Busybox under the names of all commands that are not there otherwise."""
+    """Busybox under the names of all commands that are not there otherwise; the root's can be run
+    here, and has the same as the guest's."""
     listed = subprocess.run([root / "usr/bin/busybox", "--list"], capture_output=True, text=True)
     have = {name.rsplit("/", 1)[-1] for name in tree if name.startswith(("usr/bin/", "usr/sbin/"))}
     for applet in set(listed.stdout.split()) - have:
@@ -269,7 +268,7 @@ def _virtual(built: Built, loaded: list[str], needs: list[str] | None) -> Tree:
         top = upper if (upper / name).exists() else root
         tree[name] = file(_inside(top, top / name), 0o755)
     tree["usr/bin/sh"] = link("dash")
-    _add_applets(tree, root)
+    _add_applets(tree, built.builder)
     for top in (root, upper):
         for pattern in ("usr/lib/tc", "usr/lib/*/tc", "usr/share/iproute2", "etc/iproute2"):
             for where in top.glob(pattern):
@@ -351,11 +350,12 @@ def make(
         tree = _virtual(built, loaded, needs)
         tree.update(_lab(built, needs))
     else:
-        base = _base(built.root)
+        base = _base(built)
         with open(base, "rb") as archive:
             while piece := archive.read(1 << 20):
                 out.write(piece)
-        tree = scan(built.upper, lambda name: name == INSIDE)
+        tree = _kernel_parts(built)
+        tree.update(scan(built.upper, lambda name: name == INSIDE))
         tree.update(_tests(built, lambda name: True))
     tree.update(files)
     if small:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from . import initramfs
 from .build import INSIDE, Built
+from .kernels import OWN
 from .machine import FUNCTIONAL, REAL, Machine
+from .processors import X86, Processor
 from .root import VMError, cache_dir, locked, need
 
 _PROBE_SECONDS = 20
-KERNEL = (
-    "console=ttyS0 loglevel=5 printk.time=1 panic=-1 oops=panic nokaslr reboot=t trace_clock=local"
+_KERNEL = (
+    "console={} loglevel=5 printk.time=1 panic=-1 oops=panic nokaslr reboot=t trace_clock=local"
 )
 # A busy host may not let a processor of the guest run for long. What hangs for ever is seen still.
 PATIENT = "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30 tsc=nowatchdog"
@@ -32,26 +34,39 @@ _VIRTUAL_KERNEL = "tsc=reliable tsc_early_khz=1000000 clocksource=tsc mitigation
 # Files, not pipes: a pipe that is full for a moment would change what the guest sees.
 CONSOLE = ["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"]
 _TERMINAL = ["-serial", "mon:stdio"]
-_DATA = ["-chardev", "file,id=data,path=data", "-serial", "chardev:data"]
+_DATA = ["-chardev", "file,id=data,path=data"]
+_DATA_PORT = ["-serial", "chardev:data"]
+# Where there is no second serial port, /dev/vport0p1: vm/init
+_DATA_VIRTIO = ["-device", "virtio-serial", "-device", "virtserialport,chardev=data"]
 
 
-def command_line(accel: list[str], kernel: Path, append: str) -> list[str]:
+def command_line(
+    accel: list[str], kernel: Path, append: str, processor: Processor = X86
+) -> list[str]:
     # Should this program be killed, its guests go too.
     return [
         *("setpriv", "--pdeathsig", "KILL", "--"),
         *(["env", f"LD_PRELOAD=./{Path(_LOCKSTEP).name}"] if "-icount" in accel else []),
-        need("qemu-system-x86_64"),
-        *("-machine", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        need(processor.qemu),
+        *(
+            "-machine",
+            processor.machine,
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+        ),
         *accel,
-        *("-kernel", str(kernel), "-initrd", "initramfs", "-append", append),
+        *("-kernel", str(kernel), "-initrd", "initramfs"),
+        *("-append", f"{_KERNEL.format(processor.console)} {append}".rstrip()),
     ]
 
 
-def accelerator(kernel: Path, busybox: Path) -> list[str]:
+def accelerator(kernel: Path, busybox: Path, processor: Processor = X86) -> list[str]:
     """KVM where a guest has been seen to boot with it since this machine booted, else TCG."""
-    # After cmpxchg16b TCG now and then leaves bits set in EFLAGS that trap; no kernel needs it.
-    tcg = ["-accel", "tcg,thread=multi", "-cpu", "max,-mtrr,-cx16"]
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+    tcg = ["-accel", "tcg,thread=multi", "-cpu", processor.cpu]
+    if processor is not X86 or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return tcg
     kvm = ["-accel", "kvm", "-cpu", "host"]
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -73,7 +88,7 @@ def _probe(kernel: Path, busybox: Path, accel: list[str]) -> bool:
                 "usr/bin/busybox": initramfs.file(busybox, 0o755),
             }
             initramfs.write(tree, out)
-        command = command_line([*accel, "-m", "256M"], kernel, KERNEL)
+        command = command_line([*accel, "-m", "256M"], kernel, "")
         command += ["-serial", "stdio"]
         try:
             done = subprocess.run(
@@ -93,21 +108,20 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     """Of a guest whose initramfs is in `directory`, where it will run."""
     if mode == REAL:
         raise VMError(f"in QEMU nothing runs as on the processor itself: not mode {REAL}")
-    append = f"{KERNEL} sf.seed={seed}"
-    files = [built.vmlinuz, Path(need("qemu-system-x86_64")), directory / "initramfs"]
+    if mode != FUNCTIONAL and built.processor is not X86:
+        raise VMError(f"{built.kernel} is for tests only: not mode {mode}")
+    append = f"sf.seed={seed}"
+    files = [built.vmlinuz, Path(need(built.processor.qemu)), directory / "initramfs"]
     if mode == FUNCTIONAL:
-        memory = "2G" if built.layer else "1G"  # of the debug kernel a part is KASAN's
-        accel = [
-            *accelerator(built.vmlinuz, built.root / "usr/bin/busybox"),
-            "-smp",
-            "2",
-            "-m",
-            memory,
-        ]
+        memory = "2G" if built.kernel in OWN else "1G"  # of the debug kernel a part is KASAN's
+        busybox = built.root / "usr/bin/busybox"
+        accel = accelerator(built.vmlinuz, busybox, built.processor)
+        accel += ["-smp", "2", "-m", memory]
         append = f"{append} {PATIENT}"
     else:
         accel, append = [*_VIRTUAL, "-seed", str(seed)], f"{append} {_VIRTUAL_KERNEL}"
         # Beside the run: the linker would split a path of its own at blanks and colons
         files.append(Path(shutil.copy(built.upper / INSIDE / _LOCKSTEP, directory)))
-    command = command_line(accel, built.vmlinuz, append)
-    return Machine(command + (_TERMINAL if terminal else CONSOLE) + _DATA, files)
+    command = command_line(accel, built.vmlinuz, append, built.processor)
+    command += (_TERMINAL if terminal else CONSOLE) + _DATA
+    return Machine(command + (_DATA_PORT if built.processor is X86 else _DATA_VIRTIO), files)

@@ -22,6 +22,13 @@ _PACKAGES = (
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
     " libnl-3-dev libnl-route-3-dev nftables pkg-config sparse"
 ).split()
+# What functional guests get, with what it depends on; not compilers and the like.
+GUEST_PACKAGES = (
+    "base-files base-passwd bash bsdutils busybox-static coreutils dash diffutils ethtool findutils"
+    " grep gzip hostname iproute2 kmod libc-bin libnl-3-dev libnl-route-3-dev mawk mount"
+    " ncurses-base ncurses-bin nftables procps python3 python3-pyroute2 python3-pytest"
+    " python3-scapy sed tar tcpdump util-linux"
+).split()
 # What our own kernels are built with (kernels.py), in the root of 7.2. All of the source is kept
 # there too, so that all kernels of 7.2 are of the same version even when the archive has moved on.
 OWN_ROOT = "7.2"
@@ -46,6 +53,12 @@ tar -C /opt/linux --strip-components=1 --wildcards -xJf source/usr/src/linux-sou
 	'*/tools/testing/selftests/tc-testing' '*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \\
 	'*/scripts/const_structs.checkpatch'
 {keep}rm -r source linux-source-*.deb
+"""
+# As dpkg would if it had installed them
+_TELL_PACKAGES = """
+for deb in "$1"/var/cache/apt/archives/*.deb; do
+	dpkg-deb -f "$deb" && echo "Status: install ok installed" && echo || exit
+done >"$1/var/lib/dpkg/status"
 """
 # Everything is bound to plain names first: overlay's options cannot carry every path. The arguments
 # are upper's and work's directory, the lower ones from the top, "--" and the command.
@@ -148,17 +161,27 @@ def make_root(kernel: str) -> Path:
     return kept_root(suite, command)
 
 
+def make_unpacked(name: str, architectures: str, included: list[str], hook: str) -> Path:
+    """The same of a root of sid of which nothing is run while it is made: packages are unpacked,
+    and the hook, which is given the directory, does what else there is to do."""
+    command = ["mmdebstrap", "--variant=extract", "--include=" + ",".join(included)]
+    command += [f"--architectures={architectures}"]
+    command += [f"--extract-hook={text}" for text in (_TELL_PACKAGES, hook)]
+    return kept_root("sid", [*command, *_EXTRA["sid"]], name)
+
+
 def bootstrap(included: list[str]) -> list[str]:
     """The command of mmdebstrap for a root with these packages."""
     command = ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(included)]
     return command + [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
 
 
-def kept_root(suite: str, command: list[str]) -> Path:
+def kept_root(suite: str, command: list[str], name: str = "") -> Path:
     """What this command of mmdebstrap makes of the suite; runs it if that is not in the cache."""
+    name = name or suite
     mirror = os.environ.get("SHORTFIRST_MIRROR")
     recipe = hashlib.sha256("\0".join([suite, *command]).encode()).hexdigest()[:12]
-    home = cache_dir() / "roots" / f"{suite}-{recipe}"
+    home = cache_dir() / "roots" / f"{name}-{recipe}"
     root = home / "root"
     if root.is_dir():
         return root
@@ -166,7 +189,7 @@ def kept_root(suite: str, command: list[str]) -> Path:
     with locked(home.with_suffix(".lock")):
         if root.is_dir():
             return root
-        print(f"making the {suite} root (some minutes, once) ...", file=sys.stderr)
+        print(f"making the {name} root (some minutes, once) ...", file=sys.stderr)
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()
         made = home / "root.tmp"
@@ -180,8 +203,9 @@ def kept_root(suite: str, command: list[str]) -> Path:
     return root
 
 
-def kernel_version(root: Path) -> str:
-    found = sorted(p.name.removeprefix("vmlinuz-") for p in (root / "boot").glob("vmlinuz-*"))
+def kernel_version(root: Path, flavour: str = "") -> str:
+    kernels = (root / "boot").glob(f"vmlinuz-*{flavour}")
+    found = sorted(path.name.removeprefix("vmlinuz-") for path in kernels)
     if len(found) != 1:
         raise VMError(f"expected one kernel in {root}/boot, found {found or 'none'}")
     return found[0]

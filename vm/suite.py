@@ -18,6 +18,7 @@ from . import verdicts
 from .build import CHECKOUT, prepare
 from .guest import Guest
 from .kernels import COVERAGE, NATIVE, SANITIZED
+from .processors import FOREIGN
 from .root import VMError
 
 HOST_TESTS = [
@@ -29,6 +30,9 @@ HOST_TESTS = [
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
 SHARES = 8  # what is alike on all kernels is run on each with every so many-th commit
+# The same of other processors, where it takes a minute until the first test is run
+FOREIGN_PARTS = 1
+FOREIGN_SHARES = 24
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
@@ -207,11 +211,13 @@ def packages(release: str, brief: bool) -> int:
 
 def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it"""
-    parts = 1 if tests else PARTS.get(kernel, OTHER_PARTS)
+    parts = PARTS.get(kernel, FOREIGN_PARTS if kernel in FOREIGN else OTHER_PARTS)
+    parts = 1 if tests else parts
     share = []
     if kernel not in PARTS and not tests:
         shift = sum(map(ord, kernel))  # not the same on all of them
-        share = [f"--share={(_commit() + shift) % SHARES}/{SHARES}"]
+        shares = FOREIGN_SHARES if kernel in FOREIGN else SHARES
+        share = [f"--share={(_commit() + shift) % shares}/{shares}"]
     return [InGuest(kernel, i, parts, [*share, *tests]) for i in range(1, parts + 1)]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from . import suite
 from .build import CHECKOUT
+from .processors import FOREIGN
 from .suite import Outcome, Task
 from .verdicts import Verdict, Verdicts, read
 
@@ -84,6 +85,7 @@ def test_an_outcome_tells_why() -> None:
         (["6.1", "native", "debug"], "native", 1, {"host", "native"}),
         (["native", "6.1"], "host", 1, {"host", "native"}),
         (["native", "6.1"], "6.1", 1, {"host", "native", "6.1"}),
+        (["armhf", "native"], "", 0, {"host", "native", "armhf"}),
         (["6.1", "sanitized"], "sanitized", 1, {"host", "sanitized"}),
     ],
 )
@@ -142,11 +144,12 @@ def test_some_tests_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """With so many commits each share comes, on each kernel; those that are fast are asked all."""
-    for kernel in ("6.1", "6.12", "7.2", "debug"):
+    for kernel in ("6.1", "6.12", "7.2", "debug", "armhf", "s390x"):
+        number = suite.FOREIGN_SHARES if kernel in FOREIGN else suite.SHARES
         shares = set()
-        for commit in range(suite.SHARES):
+        for commit in range(number):
             monkeypatch.setattr(suite, "_commit", lambda number=commit: number)
             shares |= {task.arguments[1] for task in suite.guests(kernel, [])}
-        assert shares == {f"--share={n}/{suite.SHARES}" for n in range(suite.SHARES)}
+        assert shares == {f"--share={n}/{number}" for n in range(number)}
     for kernel in ("native", "sanitized"):
         assert all(len(task.arguments) == 1 for task in suite.guests(kernel, []))
