@@ -250,7 +250,7 @@ class Device:
             except BlockingIOError:
                 return left
             if address[2] == PACKET_OUTGOING:
-                seconds, ns = struct.unpack("=qq", told[0][2])
+                seconds, ns = struct.unpack("ll", told[0][2])  # of the processor's size
                 left.append((seconds * 1_000_000_000 + ns, frame))
 
     def unfreed(self) -> int:
