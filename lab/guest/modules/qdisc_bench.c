@@ -437,7 +437,7 @@ static const match_table_t bench_words = {
 static int bench_parse(char *text, struct bench_case *c)
 {
 	substring_t arg[MAX_OPT_ARGS];
-	u32 number;
+	u64 number;
 	char *word;
 	int token;
 
@@ -446,7 +446,7 @@ static int bench_parse(char *text, struct bench_case *c)
 			continue;
 		token = match_token(word, bench_words, arg);
 		if (token >= BENCH_FLOWS && token <= BENCH_MOST &&
-		    match_uint(arg, &number))
+		    (match_u64(arg, &number) || number > U32_MAX))
 			return -EINVAL;
 		switch (token) {
 		case BENCH_DEV:
