@@ -71,7 +71,8 @@ def _cannot(item: pytest.Item) -> str:
         return "run2c_isn does not know this processor's registers, or is not tried on it"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
         return "only the clock of user-mode Linux waits for all that is slow"
-    if item.get_closest_marker("programs") and OWN in ("sanitized", "debug", "coverage"):
+    slow = FOREIGN or OWN in ("sanitized", "debug", "coverage")
+    if item.get_closest_marker("programs") and slow:
         return "programs are tested where the kernel is fast"
     if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"

@@ -102,6 +102,7 @@ def check(*words: str, status: int = 0, **environment: str) -> str:
     return said
 
 
+@pytest.mark.one_kernel
 def test_passes(before: dict[str, Any]) -> None:
     said = check("--kind=las")
     assert re.search(r"^# loads sch_las from /\S+/sch_las\.ko and unloads it", said, re.MULTILINE)
@@ -115,6 +116,7 @@ def test_passes(before: dict[str, Any]) -> None:
     assert state() == before
 
 
+@pytest.mark.one_kernel
 def test_all_kinds(before: dict[str, Any]) -> None:
     said = check("options")
     assert re.findall(r"^ok \d+ options (\w+)$", said, re.MULTILINE) == KINDS
