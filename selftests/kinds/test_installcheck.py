@@ -190,7 +190,7 @@ def test_killed(before: dict[str, Any]) -> None:
 
 def lacks(reason: str, said: str) -> None:
     last = said.splitlines()[-1]
-    assert re.match(f"1\\.\\.0 # SKIP {reason}", last), said
+    assert last.startswith(f"1..0 # SKIP {reason}"), said
     assert f"# lacks: {last.removeprefix('1..0 # SKIP ')}\n" in said
 
 
@@ -318,7 +318,7 @@ def test_lacks_in_the_kernel(before: dict[str, Any], mounts: str, reason: str) -
         ["unshare", "-m", "bash", "-c", script, SCRIPT], stdout=subprocess.PIPE, text=True
     )
     assert done.returncode == 4, done.stdout
-    lacks(re.escape(reason), done.stdout)
+    lacks(reason, done.stdout)
     assert state() == before
 
 
