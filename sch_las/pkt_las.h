@@ -127,8 +127,7 @@ enum {
 
 /*
  * Classes. X:1 and X:2 are where tc filters and skb->priority send packets; the
- * flows that hold packets are listed as X:8000 and up, by the number of their
- * record, as far as that fits.
+ * flows are listed as X:8000 and up: shortfirst/pkt_class.h.
  */
 enum {
 	TC_LAS_CLASS_ORDINARY = 1,
@@ -142,7 +141,7 @@ enum {
 	TC_LAS_XSTATS_FLOW,
 };
 
-/* A flow that holds packets */
+/* A flow; only for CAP_NET_ADMIN */
 struct tc_las_flow_xstats {
 	__u32	type;		/* TC_LAS_XSTATS_FLOW */
 	__u32	host;		/* flows of one number are one host's; 0: they are not

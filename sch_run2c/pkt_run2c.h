@@ -105,7 +105,7 @@ enum {
 
 #define TCA_RUN2C_MAX	(__TCA_RUN2C_MAX - 1)
 
-/* Minors of classes: for tc filters, and flows that have a record and packets */
+/* Minors of classes: for tc filters, and flows that have a record (shortfirst/pkt_class.h) */
 enum {
 	TC_RUN2C_CLASS_HIGH	= 1,
 	TC_RUN2C_CLASS_LOW	= 2,

@@ -258,6 +258,7 @@ static __always_inline bool run2c_insert(struct Qdisc *sch, struct sk_buff *skb,
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
 	cb->flow = SF_NO_FLOW;
+	sf_recent_sum(&q->s, to->flow, skb);
 	if (i == SF_LOW && to->flow)
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
 	if (q->opt[TCA_RUN2C_ORDER])
@@ -284,6 +285,7 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 		skb = sf_band_drop(sch, &q->bands, sf_bands_victim(&q->bands));
 	}
 	q->s.victim = sf_cb(skb)->flow;
+	sf_recent_dropped(&q->s, skb);
 	sf_recent_del(&q->s, &q->recent, skb);
 	sf_set_drop_reason(skb, SF_DROP_OVERLIMIT);
 	return skb;
@@ -292,6 +294,7 @@ static noinline struct sk_buff *run2c_take_victim(struct Qdisc *sch)
 static const struct sf_kind run2c_kind = {
 	.insert		= run2c_insert,
 	.take_victim	= run2c_take_victim,
+	.dropped	= sf_recent_refused,
 	.over		= sf_over_buffer,
 };
 
@@ -305,6 +308,7 @@ static noinline struct sf_flow *run2c_begin(struct run2c_sched *q, struct sf_tcp
 {
 	f = f ?: sf_recent_assign(&q->s, &q->recent, hash);
 	if (f) {
+		sf_sums_clear(&q->s.table, f);
 		f->first = counted ? 0 : tcp.seq;
 		f->last = f->first;
 		f->wraps = 0;
@@ -687,20 +691,30 @@ static int run2c_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
+static int run2c_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			    struct tcmsg *tcm)
+{
+	struct run2c_sched *q = qdisc_priv(sch);
+	struct sf_told *told = &q->s.told;
+
+	sch_tree_lock(sch);
+	told->attained = run2c_last(sf_recent_tell(&q->s, cl));
+	told->sort = told->qlen || told->attained >= q->opt[TCA_RUN2C_THRESHOLD] ?
+		     TC_SF_SORT_LONG : TC_SF_SORT_SHORT;
+	sch_tree_unlock(sch);
+	return sf_class_put(sch, skb, tcm);
+}
+
 static int run2c_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				  struct gnet_dump *d)
 {
-	struct run2c_sched *q = qdisc_priv(sch);
 	struct tc_run2c_flow_xstats st = { .type = TC_RUN2C_XSTATS_FLOW };
-	const struct sf_flow *f = &q->s.table.flows[cl - SF_CLASS_FLOWS];
-	struct gnet_stats_queue qs = {};
+	const struct run2c_sched *q = qdisc_priv(sch);
+	int more = sf_class_put_stats(sch, d);
 
-	sch_tree_lock(sch);
-	sf_recent_backlog(f, &qs);
-	st.rank = run2c_last(f);
-	sch_tree_unlock(sch);
-	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
-		return -1;
+	if (more <= 0)
+		return more;
+	st.rank = q->s.told.attained;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -710,7 +724,7 @@ static const struct Qdisc_class_ops run2c_class_ops = {
 	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
-	.dump		=	sf_class_dump,
+	.dump		=	run2c_dump_class,
 	.dump_stats	=	run2c_dump_class_stats,
 	.walk		=	sf_class_walk,
 };

@@ -124,8 +124,8 @@ enum {
 
 /*
  * Classes: X:1 and X:2 are for filters and skb->priority to name: such packets go to
- * that band and are not sampled. The flows that hold packets in the low band are
- * listed as X:8000 and up, by the number of their record, as far as that fits.
+ * that band and are not sampled. Flows with a record are listed
+ * as X:8000 and up: shortfirst/pkt_class.h.
  */
 enum {
 	TC_SIFT_CLASS_HIGH = 1,

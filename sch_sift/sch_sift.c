@@ -118,6 +118,12 @@ static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
 		f->fast = true;
 }
 
+/* Does a flow that has a record go to the second band? It does as long as it has packets there. */
+static __always_inline bool sift_is_long(const struct sift_sched *q, const struct sf_flow *f)
+{
+	return f->queue || (f->samples >= q->opt[TCA_SIFT_SAMPLES] && f->fast);
+}
+
 /* The band of a packet that no filter has chosen */
 static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buff *skb,
 				       struct sf_place *to)
@@ -140,6 +146,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 				f->level = 0;
 				f->fast = false;
 				f->closing = false;
+				sf_sums_clear(&q->s.table, f);
 			}
 			f->samples = min_t(u32, f->samples + samples, TC_SIFT_SAMPLES_MAX);
 		}
@@ -148,9 +155,7 @@ static __always_inline u32 sift_choose(struct sift_sched *q, const struct sk_buf
 	if (!f)
 		return SF_HIGH;
 	sift_rate(q, f, len);
-	if (f->queue || (f->samples >= q->opt[TCA_SIFT_SAMPLES] && f->fast))
-		return SF_LOW;
-	return SF_HIGH;
+	return sift_is_long(q, f) ? SF_LOW : SF_HIGH;
 }
 
 /* Whether RED lets a packet into a band; it may mark it instead of dropping it. */
@@ -191,6 +196,7 @@ static __always_inline bool sift_insert(struct Qdisc *sch, struct sk_buff *skb,
 	cb->arrival = q->s.arrivals++;
 	cb->truesize = skb->truesize;
 	cb->flow = SF_NO_FLOW;
+	sf_recent_sum(&q->s, to->flow, skb);
 	if (i == SF_LOW && to->flow)
 		sf_recent_add(&q->s, &q->recent, to->flow, skb);
 	sf_band_append(sch, &q->bands.band[i], sf_bands_queue(&q->bands, to->hash), skb);
@@ -243,6 +249,7 @@ static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
 		band = sf_bands_victim(&q->bands);
 	}
 	skb = sf_band_drop(sch, &q->bands, band);
+	sf_recent_dropped(&q->s, skb);
 	sift_left(q, band, skb);
 	sf_set_drop_reason(skb, reason);
 	return skb;
@@ -251,6 +258,7 @@ static noinline struct sk_buff *sift_take_victim(struct Qdisc *sch)
 static const struct sf_kind sift_kind = {
 	.insert		= sift_insert,
 	.take_victim	= sift_take_victim,
+	.dropped	= sf_recent_refused,
 	.over		= sift_over,
 };
 
@@ -597,20 +605,30 @@ static int sift_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
+static int sift_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			   struct tcmsg *tcm)
+{
+	struct sift_sched *q = qdisc_priv(sch);
+	const struct sf_flow *f;
+
+	sch_tree_lock(sch);
+	f = sf_recent_tell(&q->s, cl);
+	q->s.told.samples = f->samples;
+	q->s.told.sort = sift_is_long(q, f) ? TC_SF_SORT_LONG : TC_SF_SORT_SHORT;
+	sch_tree_unlock(sch);
+	return sf_class_put(sch, skb, tcm);
+}
+
 static int sift_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				 struct gnet_dump *d)
 {
 	struct tc_sift_flow_xstats st = { .type = TC_SIFT_XSTATS_FLOW };
-	struct sift_sched *q = qdisc_priv(sch);
-	const struct sf_flow *f = &q->s.table.flows[cl - SF_CLASS_FLOWS];
-	struct gnet_stats_queue qs = {};
+	const struct sift_sched *q = qdisc_priv(sch);
+	int more = sf_class_put_stats(sch, d);
 
-	sch_tree_lock(sch);
-	sf_recent_backlog(f, &qs);
-	st.samples = f->samples;
-	sch_tree_unlock(sch);
-	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
-		return -1;
+	if (more <= 0)
+		return more;
+	st.samples = q->s.told.samples;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -620,7 +638,7 @@ static const struct Qdisc_class_ops sift_class_ops = {
 	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
-	.dump		=	sf_class_dump,
+	.dump		=	sift_dump_class,
 	.dump_stats	=	sift_dump_class_stats,
 	.walk		=	sf_class_walk,
 };

@@ -129,8 +129,7 @@ enum {
 #define TCA_SQF_MAX (__TCA_SQF_MAX - 1)
 
 /*
- * Classes: the flows that hold packets are listed as X:8000 and up, by the number
- * of their record, as far as that fits.
+ * Classes: flows are listed as X:8000 and up: shortfirst/pkt_class.h.
  */
 
 /* TCA_STATS_APP begins with one of these. */
@@ -139,7 +138,7 @@ enum {
 	TC_SQF_XSTATS_FLOW,
 };
 
-/* A flow that holds packets */
+/* A flow; only for CAP_NET_ADMIN */
 struct tc_sqf_flow_xstats {
 	__u32	type;		/* TC_SQF_XSTATS_FLOW */
 	__u32	host;		/* flows of one number are one host's; 0: they are not

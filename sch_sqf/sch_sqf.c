@@ -136,6 +136,7 @@ static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 static const struct sf_kind sqf_kind = {
 	.insert		= sqf_insert,
 	.take_victim	= sqf_take_victim,
+	.dropped	= sf_groups_dropped,
 	.over		= sf_over_buffer,
 };
 
@@ -297,11 +298,13 @@ static int sqf_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				struct gnet_dump *d)
 {
 	struct tc_sqf_flow_xstats st = { .type = TC_SQF_XSTATS_FLOW };
-	struct gnet_stats_queue qs;
+	const struct sf_sched *s = qdisc_priv(sch);
+	int more = sf_class_put_stats(sch, d);
 
-	sf_groups_tell_flow(sch, cl, &qs, &st.attained, &st.host);
-	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
-		return -1;
+	if (more <= 0)
+		return more;
+	st.attained = s->told.attained;
+	st.host = s->told.host;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -311,9 +314,9 @@ static const struct Qdisc_class_ops sqf_class_ops = {
 	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
-	.dump		=	sf_class_dump,
+	.dump		=	sf_groups_dump_class,
 	.dump_stats	=	sqf_dump_class_stats,
-	.walk		=	sf_class_walk,
+	.walk		=	sf_groups_walk,
 };
 
 static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {

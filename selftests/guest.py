@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "debug_kernel: the same for the one that looks for what no other finds",
         "faults: the kernel has to let allocations fail",
         "kprobes: the kernel has to have them",
+        "user_namespaces: the kernel has to have them",
         "kmemleak: the kernel has to look for leaks",
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
@@ -76,6 +77,8 @@ def _cannot(item: pytest.Item) -> str:
         return "programs are tested where the kernel is fast"
     if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"
+    if item.get_closest_marker("user_namespaces") and not Path("/proc/self/ns/user").exists():
+        return "the kernel has no user namespaces"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("one_kernel") and OWN != "native":

@@ -651,6 +651,8 @@ static const char * const tc_splits[] = {
 	{ "split_gso", "split_gso", TC_UNIT_NAME_OR_WORD, attr,		\
 	  TC_SF_SPLIT_ON, tc_splits }
 
+#include "tc_class.h"
+
 #ifdef TC_OWN_PRINT
 #include "tc_print.h"
 #endif
@@ -681,6 +683,17 @@ static inline int tc_print_qopt(const struct qdisc_util *qu, FILE *f,
 	return tc_print_opts(((const struct tc_plugin *)qu)->opts, opt);
 }
 
+static inline int tc_print_copt(const struct qdisc_util *qu, FILE *f,
+				struct rtattr *opt)
+{
+	(void)qu;
+	(void)f;
+#ifdef TC_OWN_PRINT
+	json_first = true;
+#endif
+	return tc_print_class(opt);
+}
+
 static inline int tc_print_xstats(const struct qdisc_util *qu, FILE *f,
 				  struct rtattr *xstats)
 {
@@ -701,6 +714,7 @@ static inline int tc_print_xstats(const struct qdisc_util *qu, FILE *f,
 			.parse_qopt = tc_parse_qopt,			\
 			.print_qopt = tc_print_qopt,			\
 			.print_xstats = tc_print_xstats,		\
+			.print_copt = tc_print_copt,			\
 		},							\
 		.opts = options,					\
 		.stats = statistics,					\

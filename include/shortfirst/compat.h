@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/ptrace.h>
 #include <linux/rbtree.h>
+#include <net/gen_stats.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -57,6 +58,23 @@ static inline bool tc_qdisc_stats_dump(struct Qdisc *sch, unsigned long cl,
 }
 #endif
 
+/* Before 5.16 the counters of what was sent were other ones. */
+static inline int sf_copy_basic(struct gnet_dump *d, u64 bytes, u64 packets)
+{
+#ifdef SF_HAVE_BASIC_SYNC
+	struct gnet_stats_basic_sync sent;
+
+	gnet_stats_basic_sync_init(&sent);
+	u64_stats_set(&sent.bytes, bytes);
+	u64_stats_set(&sent.packets, packets);
+	return gnet_stats_copy_basic(d, NULL, &sent, false);
+#else
+	struct gnet_stats_basic_packed sent = { .bytes = bytes, .packets = packets };
+
+	return gnet_stats_copy_basic(NULL, d, NULL, &sent);
+#endif
+}
+
 /* skb_gso_segment() has moved out of netdevice.h. */
 #ifdef SF_HAVE_GSO_H
 #include <net/gso.h>
@@ -68,6 +86,16 @@ static inline void sf_set_pkt_len(struct sk_buff *skb, unsigned int len)
 	qdisc_skb_cb(skb)->pkt_len = len;
 #ifdef SF_HAVE_PKT_SEGS
 	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/* The segments of a packet, as qdiscs count them */
+static inline unsigned int sf_pkt_segs(const struct sk_buff *skb)
+{
+#ifdef SF_HAVE_PKT_SEGS
+	return qdisc_pkt_segs(skb);
+#else
+	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 #endif
 }
 

@@ -8,6 +8,7 @@ sf-has = $(shell grep -qs $(1) $(srctree)/include/$(2) && echo -D$(3))
 
 sf-flags := $(call sf-has,rb_add_cached,linux/rbtree.h,SF_HAVE_RB_ADD)
 sf-flags += $(call sf-has,'const struct tcf_block .block',net/pkt_cls.h,SF_HAVE_CLASSIFY_BLOCK)
+sf-flags += $(call sf-has,gnet_stats_basic_sync,net/gen_stats.h,SF_HAVE_BASIC_SYNC)
 sf-flags += $(call sf-has,tc_qdisc_stats_dump,net/pkt_sched.h,SF_HAVE_STATS_DUMP)
 sf-flags += $(call sf-has,pkt_segs,net/sch_generic.h,SF_HAVE_PKT_SEGS)
 sf-flags += $(call sf-has,skb_gso_segment,net/gso.h,SF_HAVE_GSO_H)

@@ -15,6 +15,7 @@
 #ifndef _SF_FLOW_RECENT_H
 #define _SF_FLOW_RECENT_H
 
+#include "classes.h"
 #include "sched.h"
 
 struct sf_recent {
@@ -29,7 +30,7 @@ static inline void sf_recent_forget(struct sf_table *t, const struct sf_flow *f)
 {
 	u32 i = f - t->flows;
 
-	t->tags[i / SF_WAYS] &= ~sf_tag_at(0xff, i % SF_WAYS);
+	WRITE_ONCE(t->tags[i / SF_WAYS], t->tags[i / SF_WAYS] & ~sf_tag_at(0xff, i % SF_WAYS));
 	t->used--;
 }
 
@@ -144,6 +145,39 @@ static __always_inline void sf_recent_add(struct sf_sched *s, struct sf_recent *
 	WRITE_ONCE(f->queue, f->queue + 1);
 }
 
+/*
+ * A packet of @f, which may be NULL, has come and is kept. It is counted as sent at once, since
+ * those that go first do not know whose they are when they leave.
+ */
+static __always_inline void sf_recent_sum(struct sf_sched *s, const struct sf_flow *f,
+					  const struct sk_buff *skb)
+{
+	if (f)
+		sf_sum_sent(&s->table.sums[f - s->table.flows], skb);
+}
+
+/* For sf_kind.dropped */
+static inline void sf_recent_refused(struct Qdisc *sch, const struct sf_place *to)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	if (to->flow)
+		s->table.sums[to->flow - s->table.flows].drops++;
+}
+
+/* A packet that waited is dropped, before sf_recent_del(): it was not sent. */
+static inline void sf_recent_dropped(struct sf_sched *s, const struct sk_buff *skb)
+{
+	struct sf_sums *sums;
+
+	if (sf_cb(skb)->flow == SF_NO_FLOW)
+		return;
+	sums = &s->table.sums[sf_cb(skb)->flow];
+	sums->bytes -= qdisc_pkt_len(skb);
+	sums->packets -= sf_pkt_segs(skb);
+	sums->drops++;
+}
+
 /* A packet has left, for whatever reason. */
 static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *r,
 					  const struct sk_buff *skb)
@@ -162,13 +196,16 @@ static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *
 		sf_recent_forget(&s->table, f);
 }
 
-/* What waits of the flow of class @cl, for a dump; under sch_tree_lock() */
-static inline void sf_recent_backlog(const struct sf_flow *f, struct gnet_stats_queue *qs)
+/* Tell of the flow that class @cl is, whose record is returned; under the lock */
+static inline const struct sf_flow *sf_recent_tell(struct sf_sched *s, unsigned long cl)
 {
-	if (f->queue) {
-		qs->qlen = f->queue;
-		qs->backlog = f->backlog;
-	}
+	const struct sf_flow *f = &s->table.flows[cl - SF_PLACE_0];
+
+	sf_tell_flow(s, cl - SF_PLACE_0);
+	s->told.attained = 0;
+	s->told.qlen = f->queue;
+	s->told.backlog = f->queue ? f->backlog : 0;
+	return f;
 }
 
 #endif

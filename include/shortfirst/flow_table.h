@@ -134,6 +134,14 @@ struct sf_queue {
 
 static_assert(sizeof(struct sf_queue) <= 64);
 
+/* What has become of a flow's packets, or a host's, since the record is its own */
+struct sf_sums {
+	u64	bytes;		/* sent, */
+	u64	packets;
+	u32	drops;		/* dropped, */
+	u32	marks;		/* and marked */
+};
+
 struct sf_table {
 	u64		*tags;		/* for each set; byte 0: unused record */
 	u32		*elsewhere_of;	/* for each set: packets that wait
@@ -141,6 +149,7 @@ struct sf_table {
 					 */
 	struct sf_flow	*flows;
 	struct sf_queue	*queues;
+	struct sf_sums	*sums;		/* of each record, and of all without one */
 	u32		*spare;		/* the queues that are nobody's */
 	u32		spares;		/* how many */
 	bool		queues_short;	/* there was none for a flow with a record,
@@ -192,8 +201,10 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	t->elsewhere_of = kvcalloc(t->sets, sizeof(*t->elsewhere_of), GFP_KERNEL_ACCOUNT);
 	t->flows = kvcalloc(flows, sizeof(*t->flows), GFP_KERNEL_ACCOUNT);
 	t->queues = kvcalloc(queues, sizeof(*t->queues), GFP_KERNEL_ACCOUNT);
+	t->sums = kvcalloc(flows + 1, sizeof(*t->sums), GFP_KERNEL_ACCOUNT);
 	t->spare = kvcalloc(queues, sizeof(*t->spare), GFP_KERNEL_ACCOUNT);
-	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->spare)
+	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->sums ||
+	    !t->spare)
 		return -ENOMEM;
 	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
@@ -205,6 +216,7 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 static inline void sf_table_free(struct sf_table *t)
 {
 	kvfree(t->spare);
+	kvfree(t->sums);
 	kvfree(t->queues);
 	kvfree(t->flows);
 	kvfree(t->elsewhere_of);
@@ -222,6 +234,9 @@ static inline void sf_table_clear(struct sf_table *t)
 		memset(t->tags, 0, t->sets * sizeof(*t->tags));
 	if (t->elsewhere_of)
 		memset(t->elsewhere_of, 0, t->sets * sizeof(*t->elsewhere_of));
+	/* Those of a record are cleared when it gets a flow. */
+	if (t->sums)
+		t->sums[t->sets * SF_WAYS] = (struct sf_sums) {};
 	t->queues_short = false;
 	t->elsewhere = 0;
 	t->used = 0;
@@ -257,6 +272,12 @@ static inline void sf_queue_release(struct sf_table *t, struct sf_queue *queue)
 static inline u32 sf_table_queued(const struct sf_table *t)
 {
 	return sf_table_queues(t->sets * SF_WAYS) - SF_FIRST_QUEUE - t->spares;
+}
+
+/* The sums of the flow with record @flow, or with SF_NO_FLOW of those without one */
+static __always_inline struct sf_sums *sf_sums_of(const struct sf_table *t, u32 flow)
+{
+	return &t->sums[min(flow, t->sets * SF_WAYS)];
 }
 
 /* A packet of a flow of @set has begun to wait elsewhere. */
@@ -368,11 +389,18 @@ static __always_inline struct sf_flow *sf_table_find(const struct sf_table *t,
 	return NULL;
 }
 
+/* Another flow begins, of the same record. */
+static __always_inline void sf_sums_clear(struct sf_table *t, const struct sf_flow *f)
+{
+	t->sums[f - t->flows] = (struct sf_sums) {};
+}
+
 /* What was known of a flow is no longer. */
-static __always_inline void sf_flow_forget(struct sf_flow *f)
+static __always_inline void sf_flow_forget(struct sf_table *t, struct sf_flow *f)
 {
 	f->attained = 0;
 	f->rest = 0;
+	sf_sums_clear(t, f);
 }
 
 /* sf_table_assign - make record @way of its set a flow's that has none; now jiffies */
@@ -383,11 +411,11 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 	u32 set = sf_table_set(t, hash);
 	struct sf_flow *f = &t->flows[set * SF_WAYS + way];
 
-	t->tags[set] &= ~sf_tag_at(0xff, way);
-	t->tags[set] |= sf_tag_at(sf_tag(hash), way);
+	WRITE_ONCE(t->tags[set], (t->tags[set] & ~sf_tag_at(0xff, way)) |
+				 sf_tag_at(sf_tag(hash), way));
 	t->assigned++;
 	f->key = *key;
-	sf_flow_forget(f);
+	sf_flow_forget(t, f);
 	f->seen = now;
 	return f;
 }
@@ -418,7 +446,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t, struct sf_flow *f
 		if (unlikely(t->queues_short && (!t->spares || t->elsewhere_of[set])))
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
-			sf_flow_forget(f);
+			sf_flow_forget(t, f);
 			t->assigned++;
 		}
 		return f;

@@ -79,6 +79,7 @@
 #include <net/codel.h>
 #include <net/codel_impl.h>
 #include "bands.h"
+#include "classes.h"
 #include "compat.h"
 #include "flow_heap.h"
 #include "hosts.h"
@@ -907,6 +908,26 @@ static __always_inline struct sk_buff *sf_groups_take(struct Qdisc *sch,
 	return skb;
 }
 
+/* So many packets CoDel has dropped, and so many marked. */
+static inline u32 sf_groups_codel_drops(const struct sf_groups *g)
+{
+	return g->codel_stats.drop_count;
+}
+
+static inline u32 sf_groups_codel_marks(const struct sf_groups *g)
+{
+	return g->codel_stats.ecn_mark + g->codel_stats.ce_mark;
+}
+
+/* Count a packet of a long flow, which is sent, and what CoDel has done to others before it. */
+static inline void sf_groups_sum_long(struct sf_sums *sums, const struct sk_buff *skb, u32 drops,
+				      u32 marks)
+{
+	sf_sum_sent(sums, skb);
+	sums->drops += drops;
+	sums->marks += marks;
+}
+
 static struct sk_buff *sf_groups_codel_take(struct codel_vars *vars, void *ctx)
 {
 	struct sf_queue *queue = container_of(vars, struct sf_queue, codel);
@@ -936,6 +957,7 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 	struct sf_groups *g = qdisc_priv(sch);
 	s32 quantum = g->quantum;
 	s32 least = -SF_TURNS_OWED * quantum;
+	u32 drops = sf_groups_codel_drops(g), marks = sf_groups_codel_marks(g);
 	struct sf_queue *queue, *owes_least = NULL;
 	struct sk_buff *skb;
 	struct sf_flow *f;
@@ -966,6 +988,11 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 		f->standing = SF_STOOD;
 	f->known = true;
 	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
+	drops = sf_groups_codel_drops(g) - drops;
+	marks = sf_groups_codel_marks(g) - marks;
+	sf_groups_sum_long(sf_sums_of(&g->s.table, queue->flow), skb, drops, marks);
+	if (unlikely(queue->host))
+		sf_groups_sum_long(sf_host_sums(&g->hosts, queue->host), skb, drops, marks);
 	if (!queue->qlen)
 		sf_groups_emptied(g, queue);
 	return skb;
@@ -986,7 +1013,9 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 		l->had[queue->group] += qdisc_pkt_len(skb);
 	}
 	g->s.table.flows[queue->flow].known = true;
+	sf_sum_sent(&g->s.table.sums[queue->flow], skb);
 	if (unlikely(queue->host)) {
+		sf_sum_sent(sf_host_sums(&g->hosts, queue->host), skb);
 		h = &g->hosts.host[queue->host];
 		h->backlog -= qdisc_pkt_len(skb);
 		sf_host_attain(&g->hosts, h, qdisc_pkt_len(skb));
@@ -1170,6 +1199,9 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	sf_count_drop(&g->s);
 	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
 	sf_groups_uncount(g, queue, qdisc_pkt_len(skb));
+	sf_sums_of(&g->s.table, queue->flow)->drops++;
+	if (unlikely(queue->host))
+		sf_host_sums(&g->hosts, queue->host)->drops++;
 	if (unlikely(sf_is_elsewhere(queue))) {
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	} else {
@@ -1242,7 +1274,7 @@ static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f
 	if (unlikely(!f))
 		return;
 	if (unlikely(sf_groups_begins(f, flags, now)))
-		sf_flow_forget(f);
+		sf_flow_forget(&g->s.table, f);
 	sf_groups_forgive(g, f, now);
 	if (!f->queue)
 		f->seen = now;
@@ -1359,6 +1391,16 @@ static __always_inline u32 sf_groups_find_host(struct sf_groups *g, const struct
 			    !may_refuse || g->top.newcomers < g->newcomers_max);
 }
 
+/* For sf_kind.dropped */
+static inline void sf_groups_dropped(struct Qdisc *sch, const struct sf_place *to)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+
+	sf_sums_of(&g->s.table, to->flow ? to->flow - g->s.table.flows : SF_NO_FLOW)->drops++;
+	if (to->host)
+		sf_host_sums(&g->hosts, to->host)->drops++;
+}
+
 /* Is there no room for one more newcomer, and would @skb, that @may_refuse be, be one's? */
 static __always_inline bool sf_groups_full(struct sf_groups *g, const struct sf_lists *l,
 					   const struct sk_buff *skb, const struct sf_flow *f,
@@ -1382,8 +1424,10 @@ static noinline u32 sf_groups_host_if_full(struct sf_groups *g, const struct sk_
 		l = &g->hosts.own[n];
 	if (!sf_groups_full(g, l, skb, f, flags, true))
 		return n ?: sf_host_find(&g->hosts, skb, &g->s.key, named, true);
-	if (n)
+	if (n) {
 		sf_host_wants(&g->hosts, h);
+		sf_host_sums(&g->hosts, n)->drops++;
+	}
 	return SF_ANY_HOST;
 }
 
@@ -1428,6 +1472,8 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 	}
 	if (unlikely(refused)) {
 		g->drop_new++;
+		if (f)
+			sf_sums_of(&g->s.table, f - g->s.table.flows)->drops++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;
 	}
@@ -1627,20 +1673,127 @@ static inline void sf_groups_free(struct sf_groups *g)
 	sf_table_free(&g->s.table);
 }
 
-/* The queue of the flow that class @cl is, what it has attained and its host, at one time */
-static inline void sf_groups_tell_flow(struct Qdisc *sch, unsigned long cl,
-				       struct gnet_stats_queue *qs, u64 *attained, u32 *host)
+/* The sort of a flow; without packets by what it was when its last one left */
+static inline u32 sf_groups_tell_sort(const struct sf_groups *g, const struct sf_flow *f,
+				      const struct sf_queue *queue)
+{
+	bool attained = f->attained >= g->fair_from && !f->priority;
+
+	if (queue->group == SF_NOBODYS ? !f->known : sf_groups_is_new(queue->group))
+		return TC_SF_SORT_NEW;
+	if (queue->group == SF_NOBODYS ? attained : queue->group == SF_LONG_FLOWS)
+		return TC_SF_SORT_LONG;
+	return TC_SF_SORT_SHORT;
+}
+
+/*
+ * The host of a flow, that of its last packet; 0 if nobody knows any more, since its record is
+ * another's now. By its addresses that is plain unless they are not the host's: then by time.
+ */
+static inline u32 sf_groups_tell_host_of(const struct sf_groups *g, u32 i)
+{
+	const struct sf_flow *f = &g->s.table.flows[i];
+	u32 n = g->hosts.of_flow[i], now = jiffies;
+
+	if (f->queue)
+		return g->s.table.queues[f->queue].host;
+	if (n < SF_HOST_FIRST || sf_host_is(&g->hosts, n, &f->key))
+		return n;
+	if (!g->hosts.nat && sf_host_record(&g->hosts, n)->key.ethertype)
+		return 0;
+	return now - f->seen <= now - g->hosts.host[n].since ? n : 0;
+}
+
+static inline void sf_groups_tell_queue(const struct sf_queue *queue, struct sf_told *told)
+{
+	if (!queue->qlen)
+		return;
+	told->qlen = queue->qlen;
+	told->backlog = queue->backlog;
+	told->timed = true;
+	told->waited = codel_time_to_us(codel_get_time() - sf_groups_codel_time(queue->head));
+}
+
+static inline void sf_groups_tell_host(const struct sf_groups *g, u32 n, struct sf_told *told)
+{
+	struct sf_host h = g->hosts.host[n];	/* What has leaked is not noted. */
+	const struct sf_flow *f = sf_host_record(&g->hosts, n);
+
+	*told = (struct sf_told) {
+		.type		= TC_SF_CLASS_HOST,
+		.number		= n,
+		.sums		= *sf_host_sums(&g->hosts, n),
+		.backlog	= h.backlog,
+		.flows		= h.queues,
+		.over		= sf_host_over(&g->hosts, &h),
+		.level		= sf_host_level(&g->hosts, &h, jiffies),
+	};
+	if (!f)
+		return;
+	told->key = f->key;
+	told->source = g->hosts.source;
+	told->dest = g->hosts.dest;
+	told->is_silent = !h.queues;
+	told->silent = jiffies_to_msecs((u32)jiffies - f->seen);
+}
+
+/* For the class operation dump: all that is told of a class is of one time. */
+static int sf_groups_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+				struct tcmsg *tcm)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	const struct sf_flow *f = &g->s.table.flows[cl - SF_CLASS_FLOWS];
+	u32 place = cl - SF_PLACE_0, flows = sf_class_flows(&g->s);
 	const struct sf_queue *queue;
+	const struct sf_flow *f;
 
 	sch_tree_lock(sch);
-	queue = &g->s.table.queues[f->queue];
-	*qs = (struct gnet_stats_queue) { .qlen = queue->qlen, .backlog = queue->backlog };
-	*attained = f->attained;
-	*host = queue->host;
+	if (place > flows) {
+		sf_groups_tell_host(g, place - flows, &g->s.told);
+	} else if (place == flows) {
+		g->s.told = (struct sf_told) {
+			.type	= TC_SF_CLASS_OVERFLOW,
+			.sort	= TC_SF_SORT_LONG,
+			.host	= g->hosts.by ? SF_HOST_SHARED : 0,
+			.sums	= *sf_sums_of(&g->s.table, SF_NO_FLOW),
+		};
+		sf_groups_tell_queue(&g->s.table.queues[SF_ELSEWHERE], &g->s.told);
+	} else {
+		f = &g->s.table.flows[place];
+		queue = &g->s.table.queues[f->queue];
+		sf_tell_flow(&g->s, place);
+		g->s.told.sort = sf_groups_tell_sort(g, f, queue);
+		g->s.told.host = sf_groups_tell_host_of(g, place);
+		sf_groups_tell_queue(queue, &g->s.told);
+	}
 	sch_tree_unlock(sch);
+	return sf_class_put(sch, skb, tcm);
+}
+
+/* The numbers of hosts that there may be, from SF_HOST_SHARED on */
+static inline u32 sf_groups_hosts(const struct sf_groups *g)
+{
+	return g->hosts.by ? g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST - 1 : 0;
+}
+
+/* For the class operation walk: after flows come those without a record, and hosts. */
+static void sf_groups_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	u32 flows = sf_class_flows(&g->s), hosts = sf_groups_hosts(g), n;
+	bool known;
+
+	sf_class_walk(sch, arg);
+	while (!arg->stop && arg->count <= flows + hosts) {
+		n = arg->count - flows;
+		if (!n)
+			known = sf_class_rest(&g->s.table);
+		else if (n == SF_HOST_SHARED)
+			known = READ_ONCE(g->hosts.host[n].queues) ||
+				sf_class_rest(&g->hosts.table);
+		else
+			known = sf_class_known(&g->hosts.table, n - SF_HOST_FIRST);
+		sf_class_tell(sch, arg, known);
+	}
 }
 
 /* Tell what the statistics of every such kind have, under the lock; @st is the kind's. */

@@ -81,7 +81,7 @@ struct sf_host {
 	u8		wanted;		/* and in which it wanted more than it had */
 	bool		busy;		/* it has packets in lists of its own */
 	bool		heaped;
-	u32		unused;		/* to multiply by a power of two is cheap */
+	u32		since;		/* jiffies when it got its record, if it has one */
 };
 
 static_assert(sizeof(struct sf_host) == 32);
@@ -119,6 +119,11 @@ struct sf_hosts {
 static inline struct sf_flow *sf_host_record(const struct sf_hosts *hosts, u32 n)
 {
 	return n < SF_HOST_FIRST ? NULL : &hosts->table.flows[n - SF_HOST_FIRST];
+}
+
+static inline struct sf_sums *sf_host_sums(const struct sf_hosts *hosts, u32 n)
+{
+	return sf_sums_of(&hosts->table, n - SF_HOST_FIRST);
 }
 
 static inline u64 *sf_host_tag(struct sf_hosts *hosts, u32 n)
@@ -244,6 +249,7 @@ static noinline u32 sf_host_assign(struct sf_hosts *hosts, u32 hash)
 	h = &hosts->host[n];
 	h->level = 0;
 	h->seen = now;
+	h->since = now;
 	h->epoch = 0;
 	h->wanted = 0;
 	sf_host_seen(hosts, n);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What kinds with flows have in common: packets in the queues of their flows
- * (flow_table.h), limits on all of them together, what the parent is told, and
- * the list of flows that tc shows.
+ * (flow_table.h), limits on all of them together, and what the parent is told.
  *
  * struct sf_sched is the first member of a kind's private data. All is under the
  * root qdisc's lock, statistics too: a dump takes it (sch_tree_lock()). What options a
- * dump tells and which flows hold packets it reads without.
+ * dump tells, and of which flows and hosts there is something to tell (classes.h), it
+ * reads without.
  */
 #ifndef _SF_SCHED_H
 #define _SF_SCHED_H
@@ -21,6 +21,30 @@
 #include "link_rate.h"
 #include "options.h"
 #include "shaper.h"
+
+/* What is told of a class: classes.h */
+struct sf_told {
+	u32		type;		/* TC_SF_CLASS_* */
+	bool		all;		/* who asks may know it all */
+	u32		number;		/* of the record, or of the host */
+	u32		sort;		/* TC_SF_SORT_*, of a flow; 0: none */
+	u32		host;		/* of a flow */
+	bool		source;		/* Has a host such an address? A flow has both. */
+	bool		dest;
+	struct sf_flow_key key;
+	struct sf_sums	sums;
+	u64		attained;	/* of a flow, if the kind knows, */
+	u32		samples;	/* or this */
+	bool		timed;		/* It has packets and the kind knows, */
+	u32		waited;		/* us */
+	bool		is_silent;	/* It has no packets, and has a record: */
+	u32		silent;		/* ms */
+	u32		qlen;
+	u32		backlog;
+	u32		flows;		/* of a host, with packets */
+	u32		level;		/* of a host that has a record */
+	bool		over;
+};
 
 struct sf_sched {
 	u32		held;		/* packets in the queues */
@@ -51,6 +75,7 @@ struct sf_sched {
 	u64		drop_buffer;
 	u64		overflow;	/* packets that found no room in the table */
 	u64		gso_split;
+	struct sf_told	told;		/* the class of which a dump has told last; under RTNL */
 };
 
 struct sf_skb_cb {
@@ -86,6 +111,8 @@ struct sf_kind {
 	 * packet comes: drops by a change are not told by reasons.
 	 */
 	struct sk_buff *(*take_victim)(struct Qdisc *sch);
+	/* A packet whose place is known is not queued: count it for whom it is. */
+	void (*dropped)(struct Qdisc *sch, const struct sf_place *to);
 	/*
 	 * More than the kind itself allows? @gone packets had to go for that already.
 	 * NULL: it allows whatever limits do.
@@ -223,6 +250,13 @@ static __always_inline void sf_count_in(struct Qdisc *sch, struct sf_queue *queu
 	s->memory += sf_cb(skb)->truesize;
 	sf_count(sch->q.qlen, 1);
 	qdisc_qstats_backlog_inc(sch, skb);
+}
+
+/* Count @skb, which is sent, for the flow or host whose sums these are. */
+static __always_inline void sf_sum_sent(struct sf_sums *sums, const struct sk_buff *skb)
+{
+	sums->bytes += qdisc_pkt_len(skb);
+	sums->packets += sf_pkt_segs(skb);
 }
 
 /* Link @skb to the end of @queue. */
@@ -435,6 +469,7 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 	u32 qlen = sch->q.qlen;
 
 	if (!segs) {
+		kind->dropped(sch, &to);
 		sf_drop(skb, sch, to_free, SF_DROP_GENERIC);
 		return NET_XMIT_DROP;
 	}
@@ -443,10 +478,12 @@ static noinline int sf_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 	skb_list_walk_safe(segs, segs, next) {
 		skb_mark_not_on_list(segs);
 		if (unlikely(sf_too_large(s, segs))) {
+			kind->dropped(sch, &to);
 			sf_drop_too_large(segs, sch, to_free);
 			continue;
 		}
 		if (!kind->insert(sch, segs, &to)) {
+			kind->dropped(sch, &to);
 			sf_drop(segs, sch, to_free, SF_DROP_CONGESTED);
 			continue;
 		}
@@ -471,11 +508,13 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (sf_is_split(s, skb))
 		return sf_enqueue_segments(skb, sch, *to, to_free, kind);
 	if (unlikely(sf_too_large(s, skb))) {
+		kind->dropped(sch, to);
 		sf_drop_too_large(skb, sch, to_free);
 		return NET_XMIT_DROP;
 	}
 
 	if (!kind->insert(sch, skb, to)) {
+		kind->dropped(sch, to);
 		sf_drop(skb, sch, to_free, SF_DROP_CONGESTED);
 		return NET_XMIT_DROP;
 	}
@@ -508,49 +547,6 @@ static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
 	}
 	if (dropped)
 		qdisc_tree_reduce_backlog(sch, dropped, bytes);
-}
-
-/*
- * Classes: there is nothing inside to graft, change or find. The flows that hold
- * packets are listed as X:8000 and up, by the number of their record, for those
- * who want to look.
- */
-#define SF_CLASS_FLOWS	0x8000
-
-static inline struct Qdisc *sf_class_leaf(struct Qdisc *sch, unsigned long cl)
-{
-	return NULL;
-}
-
-static inline unsigned long sf_class_find(struct Qdisc *sch, u32 classid)
-{
-	return 0;
-}
-
-static inline int sf_class_dump(struct Qdisc *sch, unsigned long cl,
-				struct sk_buff *skb, struct tcmsg *tcm)
-{
-	tcm->tcm_handle |= cl;
-	return 0;
-}
-
-static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
-{
-	struct sf_sched *s = qdisc_priv(sch);
-	u32 flows = min_t(u32, s->table.sets * SF_WAYS,
-			  TC_H_MIN_MASK + 1 - SF_CLASS_FLOWS);
-	u32 i;
-
-	if (arg->stop)
-		return;
-	for (i = 0; i < flows; i++) {
-		if (!READ_ONCE(s->table.flows[i].queue)) {
-			arg->count++;
-			continue;
-		}
-		if (!tc_qdisc_stats_dump(sch, SF_CLASS_FLOWS + i, arg))
-			break;
-	}
 }
 
 #endif

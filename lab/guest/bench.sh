@@ -70,4 +70,4 @@ memory() { # FLOWS DEVICES
 memory 0 "$many"
 memory 1 "$many"
 memory 10000 "$many"
-memory 1000000 2
+memory 1000000 1

@@ -6,7 +6,7 @@
  *	       [--interval S] [--out FILE]
  *
  * The flows are those that `tc class show` lists, in the order in which they are
- * first seen. A line for an interval, a column for a flow: bytes at its end.
+ * first seen with packets. A line for an interval, a column for a flow: bytes at its end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -57,13 +57,16 @@ static void note(const struct nlmsghdr *msg, long long *bytes, int flows)
 		attr = find(RTA_DATA(attr), RTA_PAYLOAD(attr), TCA_STATS_QUEUE);
 	if (!attr)
 		errx(1, "a class without statistics");
+	queue = RTA_DATA(attr);
+	/* Nothing waits, or it is a host, of whose packets no number is told. */
+	if (!queue->qlen)
+		return;
 	for (i = 0; i < seen && minors[i] != TC_H_MIN(tc->tcm_handle); i++)
 		;
 	if (i == flows)
 		errx(1, "more than %d flows", flows);
 	if (i == seen)
 		minors[seen++] = TC_H_MIN(tc->tcm_handle);
-	queue = RTA_DATA(attr);
 	bytes[i] = queue->backlog;
 }
 

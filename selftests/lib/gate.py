@@ -339,7 +339,7 @@ def size(word: str) -> int:
 
 
 def classes(d0: Gate) -> dict[int, dict[str, int]]:
-    """The flows listed, by minor number. tc 6.1 prints classes as text in any case."""
+    """The flows with packets, by minor number. tc 6.1 prints classes as text in any case."""
     found: dict[int, dict[str, int]] = {}
     words = run("tc -s class show dev d0").split()
     for i, word in enumerate(words):
@@ -352,13 +352,13 @@ def classes(d0: Gate) -> dict[int, dict[str, int]]:
             current["qlen"] = int(words[i + 2].removesuffix("p"))
         elif word == "attained":
             current["attained"] = int(words[i + 1].removesuffix("b"))
-        elif word == "host" and found:
+        elif word == "host" and words[i - 2] == "attained":
             current["host"] = int(words[i + 1])
         elif word == "samples" and found:
             current["samples"] = int(words[i + 1])
         elif word == "rank" and found:
             current["rank"] = int(words[i + 1].removesuffix("b"))
-    return found
+    return {minor: each for minor, each in found.items() if each["qlen"]}
 
 
 def attain(d0: Gate, each: Flow, length: int) -> None:
