@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is written in the shell: real TCP, NAT, and all that is done to a qdisc under load."""
+"""
+What is written in the shell: real TCP, NAT, and all that is done to a qdisc under load.
+
+It takes long, so other kernels than the native one and the debug one are asked with las, and with
+some of the other kinds.
+"""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from selftests.guest import KINDS
+
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.each_kernel
+each_kind = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.each_kernel if kind == "las" else ()) for kind in KINDS],
+)
 
 
 def passes(script: str, kind: str) -> None:
@@ -21,12 +31,14 @@ def passes(script: str, kind: str) -> None:
     )
 
 
+@each_kind
 @pytest.mark.parametrize("script", ["tcp", pytest.param("churn", marks=pytest.mark.debug_kernel)])
 def test_script(script: str, kind: str) -> None:
     passes(script, kind)
 
 
 @pytest.mark.debug_kernel
-@pytest.mark.has("hosts")
+@pytest.mark.each_kernel
+@pytest.mark.parametrize("kind", ["las", "sqf"])
 def test_hosts_behind_nat(kind: str) -> None:
     passes("nat", kind)
