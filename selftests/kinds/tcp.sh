@@ -48,12 +48,13 @@ dropped_and_counted() {
 	[ "$dropped" -gt 0 ] && [ "$dropped" -eq "$causes" ]
 }
 
-# What tc says of r1's qdiscs and classes when nothing is queued
+# What tc says of r1's qdiscs, classes and flows when nothing is queued
 empty() {
 	local shown
 
 	shown=$(tc -n rtr -s -batch - <<<"qdisc show dev r1"$'\n'"class show dev r1")
-	[ "$(grep -c '^ backlog 0b 0p ' <<<"$shown")" -eq 3 ] &&
+	[ "$(grep -c '^ backlog ' <<<"$shown")" -ge 3 ] &&
+		! grep '^ backlog ' <<<"$shown" | grep -qv '^ backlog 0b 0p ' &&
 		[ "$(after flows_queued "$shown") $(after memory "$shown")" = "0 0" ] && return
 	echo "$shown"
 	return 1
