@@ -625,13 +625,16 @@ def test_where_the_queue_is(box: Box) -> None:
         for link in (18, 10):
             run(f"tc -n net qdisc replace dev slow root tbf rate {link}mbit burst 5kb limit 400kb")
             time.sleep(5)
-            told = box.good("status", "eth0")
-            found = re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told)
-            assert found and "down: no queue" in told, told
-            assert link * 850 <= int(found[1]) <= link * 990
+            rates = []
+            for _ in range(3):  # TCP may be waiting for a timeout at one time
+                told = box.good("status", "eth0")
+                found = re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told)
+                assert found and "down: no queue" in told, told
+                rates.append(int(found[1]))
+            assert link * 850 <= max(rates) <= link * 990
         box.stand_in("ss", "sleep 2")  # which measures nothing
         assert percent(box.good("status", "eth0")) < 60
-        box.good("start", "eth0", "--up", f"{found[1]}kbit")
+        box.good("start", "eth0", "--up", f"{max(rates)}kbit")
         time.sleep(8)
         assert "up: the queue is here" in box.good("status", "eth0")
     finally:

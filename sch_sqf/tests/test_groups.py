@@ -146,7 +146,7 @@ def losers(d0: Gate, flows: list[Flow], length: int, last: int) -> set[int]:
     for each in flows:
         attain(d0, each, 400)
     lost = set()
-    for _ in range(40):
+    for _ in range(160):  # enough for each, if chance is fair
         for ident, each in enumerate(flows[:8]):
             d0.send(each.frame(length, ident))
             d0.send(each.frame(length, ident))
