@@ -90,6 +90,13 @@ testtools:
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o vm/lockstep.so \
 		vm/lockstep.c -ldl
 
+# For a guest that has nothing else: programs that need no library
+smoke:
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
+	$(MAKE) -C tc-plugins shortfirst-nl LDFLAGS=-static
+	$(CC) -O2 -Wall -Wextra -Wno-missing-field-initializers -Werror -static \
+		-o selftests/smoke selftests/smoke.c
+
 install: all
 	install -d "$(MODDIR)"
 	install -m 644 $(MODULES) "$(MODDIR)"
@@ -132,7 +139,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C lab/guest clean
-	rm -rf build vm/lockstep.so selftests/nl
+	rm -rf build vm/lockstep.so selftests/nl selftests/smoke
 
 setup:
 	@vm/host-setup
@@ -186,6 +193,6 @@ test-deb: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins plugins-musl testtools install install-nl install-sources \
+.PHONY: all modules plugins plugins-musl testtools smoke install install-nl install-sources \
 	uninstall installcheck sparse strict clean setup demo experiment figures bench \
 	bench-check pace test coverage tdc check cross deb test-deb shell
