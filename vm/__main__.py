@@ -9,7 +9,7 @@ from . import coverage, deb, debian, initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
-from .processors import TARGETS
+from .processors import ROOTLESS, TARGETS
 from .root import SUITES, VMError, make_root
 
 
@@ -40,7 +40,8 @@ def _arguments() -> argparse.Namespace:
         if name in ("test", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
-        choices = {"root": SUITES, "chroot": {*KERNELS, *TARGETS}}.get(name, KERNELS)
+        choices = {"root": SUITES, "build": KERNELS, "chroot": {*KERNELS, *TARGETS}}.get(name)
+        choices = choices or [kernel for kernel in KERNELS if kernel not in ROOTLESS]
         command.add_argument("--kernel", choices=choices, default="6.1")
         if name == "chroot":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command ...")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import processors
 from .kernels import COVERAGE, OWN, make_kernel
-from .processors import FOREIGN, TARGETS, X86, Processor
+from .processors import FOREIGN, ROOTLESS, TARGETS, X86, Processor
 from .root import (
     OWN_ROOT,
     SUITES,
@@ -31,7 +31,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 KERNELS = (*SUITES, *FOREIGN, *OWN)
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
 
-_MAKE = 'for goal in all install testtools; do make -j"$(nproc)" "$@" "$goal" || exit; done'
+_MAKE = 'for goal in all install {}; do make -j"$(nproc)" "$@" "$goal" || exit; done'
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Built:
     root: Path
     home: Path  # build/<kernel> in the checkout
     layer: Path | None = None  # what has the kernel, if it is not the root's
+    compilers: Path | None = None  # what has them, if neither of these has
 
     @property
     def upper(self) -> Path:
@@ -52,7 +53,7 @@ class Built:
         """What all of that lies on, the topmost first."""
         if self.layer and self.kernel in FOREIGN:
             return [self.layer]  # nothing of the guest's root can be run
-        return [self.layer, self.root] if self.layer else [self.root]
+        return [part for part in (self.layer, self.compilers, self.root) if part]
 
     @property
     def builder(self) -> Path:
@@ -61,7 +62,12 @@ class Built:
 
     @property
     def processor(self) -> Processor:
-        return FOREIGN.get(self.kernel, X86)
+        return (FOREIGN | ROOTLESS).get(self.kernel, X86)
+
+    @property
+    def make(self) -> str:
+        """What makes all that a guest needs"""
+        return _MAKE.format("smoke" if self.kernel in ROOTLESS else "testtools")
 
     @property
     def arch(self) -> str:
@@ -104,8 +110,8 @@ def _feeds_make(name: str) -> bool:
     return path.suffix not in (".md", ".py", ".toml") and not other
 
 
-def _digest(lower: list[Path], names: list[str]) -> str:
-    state = hashlib.sha256((" ".join(map(str, lower)) + _MAKE).encode())
+def _digest(built: Built, names: list[str]) -> str:
+    state = hashlib.sha256((" ".join(map(str, built.lower)) + built.make).encode())
     for name in names:
         path = CHECKOUT / name
         data = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
@@ -136,8 +142,9 @@ def _base(kernel: str) -> Built:
     root = make_root(OWN_ROOT if kernel in OWN else kernel)
     if kernel not in OWN:
         return Built(kernel, kernel_version(root), root, home)
-    layer = make_kernel(kernel, root)
-    return Built(kernel, kernel_version(layer), root, home, layer)
+    compilers = processors.make_build_root() if kernel in ROOTLESS else None
+    layer = make_kernel(kernel, [compilers, root] if compilers else [root])
+    return Built(kernel, kernel_version(layer), root, home, layer, compilers)
 
 
 def make_arguments(built: Built) -> list[str]:
@@ -145,6 +152,8 @@ def make_arguments(built: Built) -> list[str]:
     where = f"KDIR=/lib/modules/{built.version}/build"
     if built.kernel in FOREIGN:
         return [where, *TARGETS[built.kernel].make]
+    if built.kernel in ROOTLESS:
+        return [where, *OWN[built.kernel].make]
     counted = ["GCOV_PROFILE=y"] if built.kernel == COVERAGE else []
     return [where, f"ARCH={built.arch}", *counted]
 
@@ -155,12 +164,12 @@ def prepare(kernel: str) -> Built:
     stamp = built.home / "stamp"
     with locked(built.home / "lock"):
         names = [name for name in sources() if _feeds_make(name)]
-        digest = _digest(built.lower, names)
+        digest = _digest(built, names)
         if stamp.is_file() and stamp.read_text() == digest:
             return built
         print(f"building for {built.version} ...", file=sys.stderr)
         stamp.unlink(missing_ok=True)
-        make = ["sh", "-c", _MAKE, "make", *make_arguments(built)]
+        make = ["sh", "-c", built.make, "make", *make_arguments(built)]
         command = overlay(built.lower, built.home, names, make)
         logged("the build", command, built.home / "build.log")
         if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():

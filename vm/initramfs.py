@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
 from .machine import FUNCTIONAL
+from .processors import ROOTLESS
 from .root import GUEST_PACKAGES, VMError, locked, need, packages
 
 # What virtual guests load if it exists as a module (fq_codel, say, is built into some kernels).
@@ -333,6 +334,18 @@ def _lab(built: Built, needs: list[str] | None) -> Tree:
     return {name: tree[name] for name in names}
 
 
+def _rootless(built: Built) -> Tree:
+    """Programs that need no other, the first process among them, and the modules that they load."""
+    top = built.upper / INSIDE
+    tree: Tree = {
+        "init": file(top / "selftests/smoke", 0o755),
+        "sf/shortfirst-nl": file(top / "tc-plugins/shortfirst-nl", 0o755),
+    }
+    for pattern in ("sch_*/sch_*.ko", "selftests/modules/*.ko"):
+        tree |= {f"sf/{module.name}": node_of(module) for module in top.glob(pattern)}
+    return tree
+
+
 def make(
     out: BinaryIO,
     built: Built,
@@ -344,9 +357,11 @@ def make(
     files: Tree,
 ) -> None:
     """Write the whole initramfs of one guest."""
-    small = mode != FUNCTIONAL
+    small, rootless = mode != FUNCTIONAL, built.kernel in ROOTLESS
     loaded = load_list(built, modules) if small or modules else []
-    if small:
+    if rootless:
+        tree = _rootless(built)
+    elif small:
         tree = _virtual(built, loaded, needs)
         tree.update(_lab(built, needs))
     else:
@@ -360,7 +375,8 @@ def make(
     tree.update(files)
     if small:
         _add_libraries(tree, built.root)
-    tree["init"] = file(Path(__file__).with_name("init"), 0o755)
+    if not rootless:
+        tree["init"] = file(Path(__file__).with_name("init"), 0o755)
     shell = [f"{name}={shlex.quote(value)}\n" for name, value in config.items()]
     loaded = [unpacked_name(module) for module in loaded] if small else loaded
     shell.append("modules=" + shlex.quote(" ".join(loaded)) + "\n")

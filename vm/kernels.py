@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernels of our own, by NAME.config: each is built once from the source in the root of 7.2, by the
-compiler there, and kept in the cache.
+compiler there or, for another processor, by that of the root that builds for all, and kept in the
+cache.
 
     debug     looks for bugs, in QEMU
     native    user-mode Linux, a program of the machine it runs on, whose time can be virtual
     coverage  the same, and our modules count how often each line is executed
     sanitized the same, and it looks for bugs
+    mips      for a processor of home routers, of which Debian has no root: a smoke test runs there
 """
 
 import hashlib
@@ -17,6 +19,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .processors import TARGETS, tools
 from .root import (
     SOURCE_KEPT,
     VMError,
@@ -28,6 +31,7 @@ from .root import (
     packages,
 )
 
+DEBUG = "debug"
 NATIVE = "native"
 COVERAGE = "coverage"
 SANITIZED = "sanitized"
@@ -45,21 +49,21 @@ cd /{tree}
 [ ! -e ../{name}.patch ] || patch -p1 -s <../{name}.patch
 touch /{tree}.unpacked
 """
-_CONFIGURE = "cd /{tree} && KCONFIG_ALLCONFIG=../{name}.config make -s ARCH={arch} allnoconfig"
+_CONFIGURE = "cd /{tree} && KCONFIG_ALLCONFIG=../{name}.config make -s {given} allnoconfig"
 # What an interrupted make has left in /tmp would keep the next from running jobs side by side.
 # Who built it when is mixed into the kernel's random numbers.
 _MAKE = """rm -f /tmp/GMfifo*
-cd /{tree} && nice make -j"$(nproc)" ARCH={arch} KBUILD_BUILD_TIMESTAMP=2026-01-01 \\
+cd /{tree} && nice make -j"$(nproc)" {given} KBUILD_BUILD_TIMESTAMP=2026-01-01 \\
 	KBUILD_BUILD_USER=shortfirst KBUILD_BUILD_HOST=shortfirst {goals}
 """
 # Also makes the lists of what is built in. Of the tree remains what modules are built with.
 _INSTALL = """set -e
 cd /{tree}
-make -s ARCH={arch} modules_install
+make -s {given} modules_install
 rm /{tree}.unpacked
 mkdir -p /boot
 {strip}
-cp {image} "/boot/vmlinuz-$(make -s ARCH={arch} kernelrelease)"
+cp {image} "/boot/vmlinuz-$(make -s {given} kernelrelease)"
 mkdir kept
 mv .config Kbuild Makefile Module.symvers include scripts kept
 mkdir kept/arch kept/tools
@@ -89,6 +93,7 @@ class Recipe:
     minutes: int  # that it takes, or so
     strip: str = ""
     like: str = ""
+    triplet: str = ""  # of the tools, if they are not this machine's
 
     @property
     def tree(self) -> str:
@@ -104,21 +109,29 @@ class Recipe:
                 found[f"{self.name}.{suffix}"] = text
         return found
 
+    @property
+    def make(self) -> list[str]:
+        """What make is to know"""
+        return [f"ARCH={self.arch}", *(tools(self.triplet) if self.triplet else [])]
+
     def script(self, text: str) -> str:
-        return text.format(source=SOURCE_KEPT, tree=self.tree, **vars(self))
+        known = {"source": SOURCE_KEPT, "tree": self.tree, "given": " ".join(self.make)}
+        return text.format(**known, **vars(self))
 
     @property
     def steps(self) -> list[str]:
         return [self.script(text) for text in (_UNPACK, _CONFIGURE, _MAKE, _INSTALL)]
 
 
-_DEBUG = Recipe("debug", "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, 10)
+_DEBUG = Recipe(DEBUG, "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, 10)
 _NATIVE = Recipe(
     NATIVE, "um", "linux modules", "linux", "arch/um arch/x86", 800, 5, strip="strip linux"
 )
 _COVERAGE = replace(_NATIVE, name=COVERAGE, like=NATIVE)
 _SANITIZED = replace(_NATIVE, name=SANITIZED, like=NATIVE)
-OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE, _SANITIZED)}
+_ROUTER = TARGETS["mips"].triplet
+_MIPS = Recipe("mips", "mips", "vmlinux modules", "vmlinux", "arch/mips", 810, 6, triplet=_ROUTER)
+OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE, _SANITIZED, _MIPS)}
 
 
 def missing(wanted: str, config: str) -> list[str]:
@@ -129,11 +142,13 @@ def missing(wanted: str, config: str) -> list[str]:
     return [line for line in told.values() if line not in have]
 
 
-def make_kernel(name: str, root: Path) -> Path:
-    """What lies on `root` to have this kernel there; builds it if it is not in the cache."""
+def make_kernel(name: str, lower: list[Path]) -> Path:
+    """What lies on these, the root with the source at the bottom and what has the compiler on top,
+    to have this kernel there; builds it if it is not in the cache."""
     recipe = OWN[name]
-    compilers = [f"{n} {p['Version']}" for n, p in packages(root).items() if n.startswith("gcc-")]
-    known = [kernel_version(root), *compilers, *recipe.texts.values()]
+    installed = packages(lower[0])
+    compilers = [f"{n} {p['Version']}" for n, p in installed.items() if n.startswith("gcc-")]
+    known = [kernel_version(lower[-1]), *compilers, *recipe.texts.values()]
     digest = hashlib.sha256("\0".join([*known, *recipe.steps]).encode()).hexdigest()[:12]
     home = cache_dir() / "kernels" / f"{name}-{digest}"
     layer = home / "layer"
@@ -143,18 +158,18 @@ def make_kernel(name: str, root: Path) -> Path:
         if not layer.is_dir():
             what = f"building the {name} kernel (some {recipe.minutes} minutes, once) ..."
             print(what, file=sys.stderr)
-            _build(recipe, root, home)
+            _build(recipe, lower, home)
             (home / "upper").rename(layer)
             shutil.rmtree(home / "work")
     return layer
 
 
-def _build(recipe: Recipe, root: Path, home: Path) -> None:
+def _build(recipe: Recipe, lower: list[Path], home: Path) -> None:
     """In home/upper; goes on where it was interrupted."""
     log = home.with_suffix(".log")
 
     def step(script: str) -> None:
-        command = on_overlay([root], home, ["sh", "-c", script])
+        command = on_overlay(lower, home, ["sh", "-c", script])
         logged(f"building the {recipe.name} kernel", command, log)
 
     unpack, configure, make, install = recipe.steps

@@ -27,6 +27,11 @@ from .root import (
 )
 
 
+def tools(triplet: str) -> list[str]:
+    """As make is told of them"""
+    return [f"CROSS_COMPILE={triplet}-", f"CC={triplet}-gcc"]
+
+
 @dataclass(frozen=True)
 class Target:
     """What modules and plugins are built for"""
@@ -39,9 +44,9 @@ class Target:
     @property
     def make(self) -> list[str]:
         """What make is to know"""
-        tools = [f"CROSS_COMPILE={self.triplet}-", f"CC={self.triplet}-gcc"]
         # What is configured only does not know what a kernel exports.
-        return [f"ARCH={self.arch}", *tools, *(["KBUILD_MODPOST_WARN=1"] if self.config else [])]
+        warn = ["KBUILD_MODPOST_WARN=1"] if self.config else []
+        return [f"ARCH={self.arch}", *tools(self.triplet), *warn]
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,10 @@ class Processor:
     machine: str
     console: str  # its first serial port
     cpu: str  # where KVM does not work
+    ports: int = 1  # serial ones
+    processors: int = 2
+    memory: str = "1G"
+    shift: int | None = None  # its clock counts instructions, each 1 << shift ns
 
 
 # By Debian's names
@@ -65,13 +74,25 @@ TARGETS = {
     "mipsel": Target("mipsel-linux-gnu", "mips", config="rt305x_defconfig"),
 }
 # After cmpxchg16b TCG now and then leaves bits set in EFLAGS that trap; no kernel needs it.
-X86 = Processor("qemu-system-x86_64", "q35", "ttyS0", "max,-mtrr,-cx16")
+X86 = Processor("qemu-system-x86_64", "q35", "ttyS0", "max,-mtrr,-cx16", ports=2)
 # Of guests with Debian's own kernels
 FOREIGN = {
     # The kernel sees nothing past 4 GiB.
     "armhf": Processor("qemu-system-arm", "virt,highmem=off", "ttyAMA0", "cortex-a15"),
     # With vectors QEMU 7.2 computes wrong checksums: all that is sent through lo is lost.
     "s390x": Processor("qemu-system-s390x", "s390-ccw-virtio", "ttysclp0", "max,vx=off"),
+}
+# Of those without a root, as Debian has none any more: their kernel is ours (kernels.py), and their
+# only programs are those of the smoke test (selftests/smoke.c)
+ROOTLESS = {
+    # By a clock of its own QEMU 7.2 loses the processor's timer on a busy host, for 40 s at a time.
+    "mips": Processor(
+        *("qemu-system-mips", "malta", "ttyS0", "24Kf"),
+        ports=2,
+        processors=1,
+        memory="256M",
+        shift=3,
+    )
 }
 
 _BUILD_PACKAGES = (

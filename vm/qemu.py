@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import initramfs
 from .build import INSIDE, Built
-from .kernels import OWN
+from .kernels import DEBUG
 from .machine import FUNCTIONAL, REAL, Machine
 from .processors import X86, Processor
 from .root import VMError, cache_dir, locked, need
@@ -22,11 +22,12 @@ _KERNEL = (
 # A busy host may not let a processor of the guest run for long. What hangs for ever is seen still.
 PATIENT = "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30 tsc=nowatchdog"
 _PROBE_INIT = b"#!/usr/bin/busybox sh\necho shortfirst: booted\n/usr/bin/busybox reboot -f\n"
+_RTC = ["-rtc", "base=2026-01-01T00:00:00,clock=vm"]
 # One processor, whose clock counts instructions, 1 ns each; the time stamp counter runs at 1 GHz.
 # The model has no RDRAND and RDSEED: they are the host's randomness.
 _VIRTUAL = [
     *("-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"),
-    *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", "1", "-m", "512M", "-cpu", "Nehalem"),
+    *(*_RTC, "-smp", "1", "-m", "512M", "-cpu", "Nehalem"),
 ]
 _LOCKSTEP = "vm/lockstep.so"
 # Nobody attacks the guest, and without defences it simulates a third faster.
@@ -46,7 +47,7 @@ def command_line(
     # Should this program be killed, its guests go too.
     return [
         *("setpriv", "--pdeathsig", "KILL", "--"),
-        *(["env", f"LD_PRELOAD=./{Path(_LOCKSTEP).name}"] if "-icount" in accel else []),
+        *(["env", f"LD_PRELOAD=./{Path(_LOCKSTEP).name}"] if _VIRTUAL[-1] in accel else []),
         need(processor.qemu),
         *(
             "-machine",
@@ -66,6 +67,9 @@ def command_line(
 def accelerator(kernel: Path, busybox: Path, processor: Processor = X86) -> list[str]:
     """KVM where a guest has been seen to boot with it since this machine booted, else TCG."""
     tcg = ["-accel", "tcg,thread=multi", "-cpu", processor.cpu]
+    if processor.shift is not None:
+        tcg[1] = "tcg,thread=single"
+        tcg += ["-icount", f"shift={processor.shift},align=off,sleep=off", *_RTC]
     if processor is not X86 or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return tcg
     kvm = ["-accel", "kvm", "-cpu", "host"]
@@ -113,10 +117,10 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     append = f"sf.seed={seed}"
     files = [built.vmlinuz, Path(need(built.processor.qemu)), directory / "initramfs"]
     if mode == FUNCTIONAL:
-        memory = "2G" if built.kernel in OWN else "1G"  # of the debug kernel a part is KASAN's
+        memory = "2G" if built.kernel == DEBUG else built.processor.memory  # a part is KASAN's
         busybox = built.root / "usr/bin/busybox"
         accel = accelerator(built.vmlinuz, busybox, built.processor)
-        accel += ["-smp", "2", "-m", memory]
+        accel += ["-smp", str(built.processor.processors), "-m", memory]
         append = f"{append} {PATIENT}"
     else:
         accel, append = [*_VIRTUAL, "-seed", str(seed)], f"{append} {_VIRTUAL_KERNEL}"
@@ -124,4 +128,4 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
         files.append(Path(shutil.copy(built.upper / INSIDE / _LOCKSTEP, directory)))
     command = command_line(accel, built.vmlinuz, append, built.processor)
     command += (_TERMINAL if terminal else CONSOLE) + _DATA
-    return Machine(command + (_DATA_PORT if built.processor is X86 else _DATA_VIRTIO), files)
+    return Machine(command + (_DATA_PORT if built.processor.ports > 1 else _DATA_VIRTIO), files)

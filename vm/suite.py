@@ -2,6 +2,8 @@
 """All tests, in two stages. What takes some minutes: those on the host, and all in user-mode Linux,
 in the native kernel and in the sanitized one. Then, if all of these have passed, those in the other
 kernels, in QEMU: on each what depends on it, and of the rest a share, another one with each commit.
+
+Where no Python runs there is a smoke test instead, selftests/smoke.c.
 """
 
 import os
@@ -14,11 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from selftests import smoke
+
 from . import verdicts
 from .build import CHECKOUT, prepare
 from .guest import Guest
 from .kernels import COVERAGE, NATIVE, SANITIZED
-from .processors import FOREIGN
+from .processors import FOREIGN, ROOTLESS
 from .root import VMError
 
 HOST_TESTS = [
@@ -118,19 +122,21 @@ class InGuest(Task):
         self.report = CHECKOUT / "build" / kernel / "runs" / self.name / "data"
         self.arguments = [f"--part={part}/{parts}", *arguments]
 
+    def guest(self) -> Guest:
+        return Guest(
+            prepare(self.kernel),
+            mode="functional",
+            name=self.name,
+            job=str(CHECKOUT / "selftests/run"),
+            args=self.arguments,
+            timeout=TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT,
+            silence=SILENCE,
+        )
+
     def run(self) -> Outcome:
         self.begin()
         try:
-            guest = Guest(
-                prepare(self.kernel),
-                mode="functional",
-                name=self.name,
-                job=str(CHECKOUT / "selftests/run"),
-                args=self.arguments,
-                timeout=TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT,
-                silence=SILENCE,
-            )
-            result = guest.run()
+            result = self.guest().run()
         except VMError as error:
             return Outcome(self.where, verdicts.Verdicts(), self.seconds, str(error))
         error = f"{result.error}; see {result.console_path}" if result.error else ""
@@ -138,6 +144,23 @@ class InGuest(Task):
         if error and told.now():
             error = f"in {told.now()}: {error}"
         return Outcome(self.where, told, self.seconds, error)
+
+
+class Smoke(InGuest):
+    """All that there is where no Python runs"""
+
+    def __init__(self, kernel: str) -> None:
+        super().__init__(kernel, 1, 1, [])
+
+    def guest(self) -> Guest:
+        return Guest(
+            prepare(self.kernel),
+            mode="functional",
+            name=self.name,
+            files={"/sf/options": smoke.table().encode()},
+            timeout=TIMEOUT,
+            silence=SILENCE,
+        )
 
 
 def _side_by_side(tasks: Sequence[Task], most: int) -> Iterator[Outcome]:
@@ -211,6 +234,10 @@ def packages(release: str, brief: bool) -> int:
 
 def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it"""
+    if kernel in ROOTLESS:
+        if tests:
+            raise VMError(f"on {kernel} there is no pytest: all tests are run, or none")
+        return [Smoke(kernel)]
     parts = PARTS.get(kernel, FOREIGN_PARTS if kernel in FOREIGN else OTHER_PARTS)
     parts = 1 if tests else parts
     share = []

@@ -10,6 +10,7 @@ import pytest
 from . import suite
 from .build import CHECKOUT
 from .processors import FOREIGN
+from .root import VMError
 from .suite import Outcome, Task
 from .verdicts import Verdict, Verdicts, read
 
@@ -140,6 +141,14 @@ def test_some_tests_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done == [
         (f"{kernel} 1/1", ["--part=1/1", "-k", "limit"]) for kernel in ("native", "6.1")
     ]
+
+
+def test_a_smoke_test_is_one() -> None:
+    """Where there is no pytest it cannot be asked for some."""
+    (task,) = suite.guests("mips", [])
+    assert isinstance(task, suite.Smoke) and task.where == "mips 1/1"
+    with pytest.raises(VMError, match="there is no pytest"):
+        suite.guests("mips", ["-k", "limit"])
 
 
 def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
