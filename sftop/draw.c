@@ -68,12 +68,8 @@ static void text(const char *format, ...)
 /* The rest of the line looks like this, too. */
 static void fill(attr_t attr)
 {
-	int y, x;
-
-	getyx(stdscr, y, x);
-	if (y == line_y)
+	if (getcury(stdscr) == line_y)
 		chgat(-1, attr & ~A_COLOR, PAIR_NUMBER(attr), NULL);
-	(void)x;
 }
 
 /* The head */
@@ -132,6 +128,7 @@ static void draw_title(const struct view *v, unsigned int n)
 
 	if (!text_at(0))
 		return;
+	attron(A_REVERSE);
 	text("sftop  %s", *v->dev ? v->dev : "all interfaces");
 	for (i = 0; n == 1 && i < s->n_qdiscs; i++) {
 		const struct qdisc *q = &s->qdiscs[i];
@@ -147,10 +144,9 @@ static void draw_title(const struct view *v, unsigned int n)
 	fill(A_REVERSE);
 	if (COLS > 60) {
 		move(0, COLS - strlen(tabs));
-		attron(A_REVERSE);
 		text("%s", tabs);
-		attroff(A_REVERSE);
 	}
+	attroff(A_REVERSE);
 }
 
 static void draw_sums(const struct qdisc *all)
@@ -401,7 +397,7 @@ static const char *cell_record(char *to, const struct view *v, const struct entr
 static const struct column columns[] = {
 	{ "DEV", 8, -1, BOTH, .left = true, .value = cell_dev },
 	{ "S", 1, -1, .flows = true, .left = true, .value = cell_sort },
-	{ "PROT", 4, -1, .flows = true, .left = true, .value = cell_proto },
+	{ "PROTO", 5, -1, .flows = true, .left = true, .value = cell_proto },
 	{ "SOURCE", 0, -1, BOTH, .left = true, .value = cell_src },
 	{ "DESTINATION", 0, -1, BOTH, .left = true, .value = cell_dst },
 	{ "SHARE", 5, -1, .hosts = true, .left = true, .value = cell_over },
@@ -424,9 +420,21 @@ static const struct column columns[] = {
 #define ROOMY		130	/* columns of the screen from which on there is room */
 #define END_WIDTH_MAX	(END_MAX - 1)
 
+static bool several_interfaces(const struct view *v)
+{
+	const struct snapshot *s = &v->m->now;
+	size_t i;
+
+	for (i = 1; !*v->dev && i < s->n_qdiscs; i++) {
+		if (s->qdiscs[i].ifindex != s->qdiscs[0].ifindex)
+			return true;
+	}
+	return false;
+}
+
 static bool is_drawn(const struct column *c, const struct view *v)
 {
-	if (c->value == cell_dev && *v->dev)
+	if (c->value == cell_dev && !several_interfaces(v))
 		return false;
 	return (v->choice.hosts ? c->hosts : c->flows) && (!c->roomy || COLS >= ROOMY);
 }
@@ -456,7 +464,7 @@ static void cell(const char *value, int width, bool left)
 
 	if (len <= width)
 		text(left ? "%-*s" : "%*s", width, value);
-	else if (left)
+	else if (left && width > 8)
 		text("%.*s~%s", head, value, value + len - (width - 1 - head));
 	else
 		text("%.*s", width, value);
@@ -627,25 +635,22 @@ static void draw_menu(const struct view *v, int y)
 static void draw_foot(const struct view *v)
 {
 	int last = LINES - 1;
-	const char *notice = output_notice(&v->m->now);
 
 	if (!text_at(last))
 		return;
+	attron(A_REVERSE);
 	if (v->overlay == FILTER) {
 		text("Filter: %s_", v->filter);
 	} else if (v->m->now.error) {
-		attron(in(COLOUR_BAD) | A_BOLD);
 		text("Cannot read from the kernel: %s", v->m->now.error);
-		attroff(in(COLOUR_BAD) | A_BOLD);
 	} else {
 		text("h Help  q Quit  Tab %s  i Interface  s Sort  / Filter",
 		     v->choice.hosts ? "Flows" : "Hosts");
 		if (*v->filter)
 			text(": %s", v->filter);
 		text("  r Names%s", v->names ? " off" : "");
-		if (notice && COLS > 140)
-			text("  %s", notice);
 	}
+	attroff(A_REVERSE);
 	fill(A_REVERSE);
 }
 

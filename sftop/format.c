@@ -2,7 +2,6 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <linux/if_ether.h>
 #include <linux/pkt_sched.h>
 
 #include "format.h"
@@ -58,26 +57,18 @@ const char *format_handle(char to[NUMBER_MAX], __u32 handle)
 
 const char *format_proto(char to[NUMBER_MAX], const struct entry *e)
 {
-	static const struct {
-		__u8 number;
-		const char *name;
-	} protos[] = {
-		{ IPPROTO_ICMP, "icmp" }, { IPPROTO_TCP, "tcp" }, { IPPROTO_UDP, "udp" },
-		{ IPPROTO_IPV6, "6in4" }, { IPPROTO_GRE, "gre" }, { IPPROTO_ESP, "esp" },
-		{ IPPROTO_ICMPV6, "icmp6" }, { IPPROTO_SCTP, "sctp" }, { IPPROTO_UDPLITE, "udpl" },
-	};
-	size_t i;
-
-	for (i = 0; TOLD(e, PROTO) && i < sizeof(protos) / sizeof(*protos); i++) {
-		if (protos[i].number == e->proto)
-			return protos[i].name;
-	}
-	if (TOLD(e, PROTO))
-		snprintf(to, NUMBER_MAX, "%u", e->proto);
-	else if (e->ethertype == ETH_P_ARP)
-		snprintf(to, NUMBER_MAX, "arp");
-	else if (TOLD(e, ETHERTYPE) && e->ethertype != ETH_P_IP && e->ethertype != ETH_P_IPV6)
-		snprintf(to, NUMBER_MAX, "%04x", e->ethertype);
+	if (e->proto == IPPROTO_TCP)
+		return "tcp";
+	if (e->proto == IPPROTO_UDP)
+		return "udp";
+	if (e->proto == IPPROTO_ICMP)
+		return "icmp";
+	if (e->proto == IPPROTO_ICMPV6)
+		return "icmpv6";
+	if (e->proto)
+		snprintf(to, NUMBER_MAX, "ip-%u", e->proto);
+	else if (TOLD(e, ETHERTYPE))
+		snprintf(to, NUMBER_MAX, "0x%04x", e->ethertype);
 	else
 		snprintf(to, NUMBER_MAX, "-");
 	return to;

@@ -22,6 +22,7 @@ const char *format_count(char to[NUMBER_MAX], double n);
 const char *format_time(char to[NUMBER_MAX], __u64 us);
 /* "1:" or "1:2" or "root" */
 const char *format_handle(char to[NUMBER_MAX], __u32 handle);
+/* The words that tc has for it */
 const char *format_proto(char to[NUMBER_MAX], const struct entry *e);
 const char *format_sort(const struct entry *e);
 

@@ -255,22 +255,21 @@ static void json_qdisc(const struct qdisc *q)
 	json_close('}');
 }
 
+/* By the names that tc has for them */
 static void json_ends(const struct entry *e)
 {
 	char text[ADDRESS_MAX], number[NUMBER_MAX];
 
 	if (TOLD(e, ETHERTYPE))
-		json_number("ethertype", e->ethertype);
-	if (TOLD(e, PROTO))
-		json_text("protocol", format_proto(number, e));
+		json_text("proto", format_proto(number, e));
 	if (TOLD(e, SRC))
-		json_text("source", format_address(text, e, false));
+		json_text("src", format_address(text, e, false));
 	if (TOLD(e, SPORT))
-		json_number("source_port", e->sport);
+		json_number("sport", e->sport);
 	if (TOLD(e, DST))
-		json_text("destination", format_address(text, e, true));
+		json_text("dst", format_address(text, e, true));
 	if (TOLD(e, DPORT))
-		json_number("destination_port", e->dport);
+		json_number("dport", e->dport);
 }
 
 static void json_entry(const struct snapshot *s, const struct entry *e)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "draw.h"
+#include "format.h"
 #include "names.h"
 #include "screen.h"
 
@@ -25,13 +26,16 @@ static SCREEN *terminal;
 static bool has_screen(void)
 {
 	const char *cup;
+	bool moves;
 	int err;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    setupterm(NULL, STDOUT_FILENO, &err) == ERR)
 		return false;
 	cup = tigetstr("cup");
-	return cup && cup != (char *)-1;
+	moves = cup && cup != (char *)-1;
+	del_curterm(cur_term);
+	return moves;
 }
 
 bool screen_open(void)
@@ -276,6 +280,8 @@ void screen_run(struct monitor *m, const struct screen_options *how)
 	long i = 0;
 
 	v.choice.filter = v.filter;
+	if (m->n_wanted == 1)
+		format_printable(v.dev, *m->wanted, sizeof(v.dev));
 	do {
 		when += every;
 		if (when < now_ms())	/* it was stopped, or is too slow */
