@@ -166,6 +166,9 @@ static int get_options(int argc, char **argv, struct options *o, int *status)
 		*status = misused("--hosts is %s", "for --prometheus");
 	else if (o->mode == PROMETHEUS && o->delayed)
 		*status = misused("--delay is %s", "not for --prometheus, which has no rates");
+	else if (o->mode == PROMETHEUS && !o->output.hosts && (o->limited || o->sorted))
+		*status = misused("--%s is of hosts, and there is no --hosts",
+				  o->limited ? "limit" : "sort");
 	return *status ? -1 : 0;
 }
 
@@ -269,6 +272,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	if (get_options(argc, argv, &o, &status))
 		return status;
+	if (o.mode == PROMETHEUS && !o.sorted)
+		o.output.order = BY_BYTES;
 	if (o.mode == JSON && !o.limited)
 		o.output.limit = ENTRIES_MAX;
 	m.wanted = (const char * const *)argv + optind;

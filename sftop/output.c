@@ -274,14 +274,17 @@ static void json_ends(const struct entry *e)
 
 static void json_entry(const struct snapshot *s, const struct entry *e)
 {
+	static const char * const types[] = {
+		[TC_SF_CLASS_FLOW] = "flow",
+		[TC_SF_CLASS_HOST] = "host",
+		[TC_SF_CLASS_OVERFLOW] = "rest",
+	};
+
 	json_open(NULL, '{');
 	json_place(qdisc_of(s, e));
+	json_text("type", types[e->type]);
 	if (e->type == TC_SF_CLASS_FLOW)
 		json_number("record", e->record);
-	if (e->type == TC_SF_CLASS_OVERFLOW) {
-		json_key("overflow");
-		printf("true");
-	}
 	if (e->type != TC_SF_CLASS_HOST)
 		json_text("sort", format_sort(e));
 	if (TOLD(e, HOST))
