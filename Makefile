@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# make                     modules and tc plugins for the running kernel
+# make                     modules and tc plugins for the running kernel, and sftop, if what
+#                          it is built with is there: sftop/Makefile
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make install-nl          shortfirst-nl too, which sets and shows our qdiscs where tc loads
@@ -67,13 +68,16 @@ VERSION	= $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 SRCDIR	= /usr/src/shortfirst-$(VERSION)
 PYTHON	:= PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 
-all: modules plugins
+all: modules plugins sftop
 
 modules:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
 
 plugins:
 	$(MAKE) -C tc-plugins
+
+sftop:
+	$(MAKE) -C sftop
 
 # With the headers of musl, where the compiler's machine has them
 TRIPLET	= $(shell $(CC) -dumpmachine)
@@ -104,6 +108,7 @@ install: all
 	$(CROSS_COMPILE)strip --strip-debug $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
 	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C sftop install DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 install-nl:
@@ -113,6 +118,7 @@ uninstall:
 	rm -f $(foreach m,$(MODULES),"$(MODDIR)/$(notdir $m)")
 	$(MAKE) -C tc-plugins uninstall DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command uninstall DESTDIR="$(DESTDIR)"
+	$(MAKE) -C sftop uninstall DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 installcheck:
@@ -139,6 +145,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" clean
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
+	$(MAKE) -C sftop clean
 	$(MAKE) -C lab/guest clean
 	rm -rf build vm/lockstep.so selftests/nl selftests/smoke
 
@@ -194,6 +201,6 @@ test-deb: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins plugins-musl testtools smoke install install-nl install-sources \
+.PHONY: all modules plugins plugins-musl sftop testtools smoke install install-nl install-sources \
 	uninstall installcheck sparse strict clean setup demo experiment figures bench \
 	bench-check pace test coverage tdc check cross deb test-deb shell

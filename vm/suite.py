@@ -26,7 +26,7 @@ from .processors import FOREIGN, ROOTLESS
 from .root import VMError
 
 HOST_TESTS = [
-    *("vm", "selftests/host", "lab", "openwrt/tests/host"),
+    *("vm", "selftests/host", "lab", "openwrt/tests/host", "sftop/tests/host"),
     *map(str, sorted(CHECKOUT.glob("sch_*/tests/host"))),
     "--ignore=lab/guest/tests",
 ]

@@ -37,6 +37,7 @@ INSTALLED = {
         "etc/init.d/shortfirst": 0o755,
         "etc/hotplug.d/net/90-shortfirst": 0o644,
     },
+    "sftop": {"usr/sbin/sftop": 0o755},
     "tc-mod-shortfirst": {f"usr/lib/tc/q_{kind}.so": 0o644 for kind in KINDS},
     "sqm-scripts-shortfirst": {
         f"usr/lib/sqm/{name}": 0o644
@@ -46,6 +47,7 @@ INSTALLED = {
 DEPENDS = {
     "kmod-sched-shortfirst": "+kmod-sched-core",
     "shortfirst": "+kmod-sched-shortfirst +kmod-ifb +tc +ip",
+    "sftop": "+kmod-sched-shortfirst +libnl-core +libncurses",
     "tc-mod-shortfirst": "+kmod-sched-shortfirst +tc-full",
     "sqm-scripts-shortfirst": "+shortfirst +sqm-scripts",
 }
@@ -80,6 +82,7 @@ class Sdk:
 @pytest.fixture(scope="module")
 def sdk(tmp_path_factory: pytest.TempPathFactory) -> Sdk:
     made = Sdk(tmp_path_factory.mktemp("sdk"))
+    made.given.append("CONFIG_PACKAGE_sftop=y")
     made.make("prepare")
     made.make("compile")
     return made
