@@ -119,9 +119,8 @@ def test_all_flows(box: None, kind: str) -> None:
     assert {host: hosts[host]["bytes"] for host in HOSTS} == pytest.approx(total, rel=0.01)
     assert {each["host"] for each in flows.values()} == {hosts[host]["host"] for host in HOSTS}
     shown = json.loads(alone("tc -n box -s -j qdisc show dev e0"))[0]
-    assert [after["qdiscs"][0][name] for name in ("bytes", "packets")] == [
-        *(shown[name] for name in ("bytes", "packets"))
-    ]
+    for name in ("bytes", "packets"):  # beside these there are some of the kernel's own
+        assert after["qdiscs"][0][name] == pytest.approx(shown[name], rel=0.01)
     assert [each["sport"] for each in after["flows"][:20]] == [3000] * 20
 
 

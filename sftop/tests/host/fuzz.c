@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * fuzz LOOKS SEED FILE...: read the messages in these files so many times, each time some of them
- * changed at random, and print all there is to print. It tells how many flows and hosts were
+ * changed at random (unless SEED is 0), and print all there is to print. It tells how many flows and hosts were
  * understood, of how many messages. Sanitizers look on; each message is as long as its memory.
  */
 #include <stdio.h>
@@ -55,14 +55,14 @@ static void give(const struct nlmsghdr *from, void (*take)(struct nlmsghdr *n, v
 	__u32 len = from->nlmsg_len;
 	struct nlmsghdr *n;
 
-	if (!random_below(20))
+	if (seed && !random_below(20))
 		len = NLMSG_HDRLEN + random_below(len - NLMSG_HDRLEN + 1);
 	n = malloc(len);
 	if (!n)
 		abort();
 	memcpy(n, from, len);
 	n->nlmsg_len = len;
-	if (len > NLMSG_HDRLEN && !random_below(2))
+	if (seed && len > NLMSG_HDRLEN && !random_below(2))
 		change(n);
 	take(n, to);
 	free(n);
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 	looks = atol(argv[1]);
-	seed = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
+	seed = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15ull;
 	files = argv + 3;
 	n_files = argc - 3;
 	if (!freopen("/dev/null", "w", stdout))

@@ -64,7 +64,7 @@ def replay(sftop: Path, promtool: Path, tmp_path: Path) -> Replay:
 
 
 def two_looks(replay: Replay) -> None:
-    """Of the flows one sends, one is new, one has another record's past, and one is told again"""
+    """One flow sends, one does not, one counts anew, one is new, and one has another's record"""
     for number in (1, 2):
         later = number - 1
         flows = [
@@ -73,6 +73,7 @@ def two_looks(replay: Replay) -> None:
             | {"qlen": 2, "backlog": 3000, "waited": 4200, "drops": 7 * later, "marks": 3},
             m.flow(2, bytes=9000 - 8000 * later, packets=9 - 8 * later, silent=40),
             m.flow(4, src="2001:db8::1", dst="2001:db8::2", ethertype=0x86DD, proto=m.UDP),
+            m.flow(5, bytes=1000 + 100 * later, sport=number, silent=1),
         ]
         if later:
             flows.append(m.flow(3, sort=m.NEW, bytes=700, packets=1, qlen=1, backlog=60, waited=9))
@@ -90,11 +91,11 @@ def test_rates(replay: Replay) -> None:
     told = replay.json()
     rates = {each["record"]: each["rate"] for each in told["flows"] if "record" in each}
     # What counts anew and what is new has sent all of it since
-    assert rates == {0: 5000, 1: 0, 2: 1000, 3: 700, 4: 0}
-    assert [each.get("record") for each in told["flows"]][:3] == [0, 2, 3]  # the most first
+    assert rates == {0: 5000, 1: 0, 2: 1000, 3: 700, 4: 0, 5: 1100}
+    assert [each.get("record") for each in told["flows"]][:3] == [0, 5, 2]  # the most first
     assert {each["host"]: each["rate"] for each in told["hosts"]} == {2: 0, 3: 4000}
     drops = {each.get("record"): each["drop_rate"] for each in told["flows"]}
-    assert drops == {0: 0, 1: 7, 2: 0, 3: 0, 4: 0, None: 0}
+    assert drops == {0: 0, 1: 7, 2: 0, 3: 0, 4: 0, 5: 0, None: 0}
     qdisc = told["qdiscs"][0]
     assert (qdisc["rate"], qdisc["packet_rate"], qdisc["drop_rate"]) == (125_000, 0, 2)
 
@@ -129,7 +130,7 @@ def test_json(replay: Replay) -> None:
     assert qdisc["flows"]["long"] == {
         **{"known": 1, "waiting": 1, "backlog": 3000, "waited_us": 4200},
     }
-    assert qdisc["flows"]["new"]["known"] == 1 and qdisc["flows"]["short"]["known"] == 3
+    assert qdisc["flows"]["new"]["known"] == 1 and qdisc["flows"]["short"]["known"] == 4
     assert "notice" not in told
 
 
@@ -149,7 +150,7 @@ def test_interfaces(replay: Replay) -> None:
     told = replay.json("ifb-eth0")
     assert [each["dev"] for each in told["qdiscs"]] == ["ifb-eth0"] and not told["flows"]
     told = replay.json("ifb-eth0", "eth0", "lo")
-    assert len(told["qdiscs"]) == 2 and len(told["flows"]) == 6
+    assert len(told["qdiscs"]) == 2 and len(told["flows"]) == 7
     done = replay.run("--json", "eth9", status=1)
     assert done.stderr == 'sftop: Cannot find device "eth9"\n' and not done.stdout
     done = replay.run("--json", *QUICK, "lo", status=3)
@@ -169,7 +170,7 @@ def test_table(replay: Replay) -> None:
     assert ["eth0", "short", "tcp", "10.0.0.0:10000", "192.0.2.1:443"] + [
         *("40k", "0", "-", "0", "15k")
     ] in rows
-    assert "and 3 more" in lines
+    assert "and 4 more" in lines
     assert ["eth0", "over", "10.0.0.3", "32k", "0", "0", "0", "8.0k"] in rows
 
 
@@ -180,7 +181,7 @@ def test_prometheus(replay: Replay) -> None:
     assert found["dropped_packets_total"] == 10 and found["requeues_total"] == 1
     assert (found["backlog_bytes"], found["backlog_packets"]) == (3060, 3)
     assert (found["hosts"], found["hosts_over"]) == (2, 1)
-    assert found['flows{sort="short"}'] == 3 and found['flows{sort="new"}'] == 0
+    assert found['flows{sort="short"}'] == 4 and found['flows{sort="new"}'] == 0
     assert found['flows_waiting{sort="long"}'] == 1
     assert found['flows_backlog_bytes{sort="long"}'] == 3000
     assert found['flows_longest_wait_seconds{sort="long"}'] == 0.0042
@@ -282,6 +283,8 @@ def test_queues(replay: Replay) -> None:
         told = replay.json()
         assert len(told["qdiscs"]) == 2 and len(told["flows"]) == 2
         assert {each["parent"] for each in told["qdiscs"]} == {"8001:1", "8001:2"}
+        where = {each["sport"]: each["handle"] for each in told["flows"]}
+        assert where == {1: f"{handles[0]:x}:", 2: f"{handles[1]:x}:"}
         assert len(replay.metrics()) == 9 + 12  # labels are less than the names here
     assert len(replay.run("--prometheus").stdout.splitlines()) == 2 * 13 + 2 * (9 + 12)
 
