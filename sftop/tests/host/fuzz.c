@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * fuzz LOOKS SEED FILE...: read the messages in these files so many times, each time some of them
- * changed at random (unless SEED is 0), and print all there is to print. It tells how many flows and hosts were
- * understood, of how many messages. Sanitizers look on; each message is as long as its memory.
+ * changed at random (unless SEED is 0), and print all there is to print. It tells how many flows
+ * and hosts were understood, of how many messages. Sanitizers look on; each message is as long as
+ * its memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
