@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/if_ether.h>
 #include <linux/pkt_sched.h>
 
 #include "format.h"
@@ -67,6 +68,8 @@ const char *format_proto(char to[NUMBER_MAX], const struct entry *e)
 		return "icmpv6";
 	if (e->proto)
 		snprintf(to, NUMBER_MAX, "ip-%u", e->proto);
+	else if (e->ethertype == ETH_P_ARP)
+		snprintf(to, NUMBER_MAX, "arp");
 	else if (TOLD(e, ETHERTYPE))
 		snprintf(to, NUMBER_MAX, "0x%04x", e->ethertype);
 	else
@@ -116,6 +119,8 @@ const char *format_unnamed(char to[NUMBER_MAX], const struct entry *e)
 {
 	if (e->type == TC_SF_CLASS_OVERFLOW || (e->type == TC_SF_CLASS_HOST && e->host == 1))
 		return "all the others";
+	if (!is_somebody(e))
+		return "-";
 	snprintf(to, NUMBER_MAX, "#%u", e->type == TC_SF_CLASS_HOST ? e->host : e->record);
 	return to;
 }

@@ -104,7 +104,6 @@ static void count(struct qdisc *q, const struct entry *e)
 {
 	struct tally *tally = &q->sorts[e->sort];
 
-	q->addresses |= e->address_len > 0;
 	if (e->type == TC_SF_CLASS_HOST) {
 		q->hosts++;
 		q->hosts_over += !!e->over;
@@ -213,6 +212,8 @@ static void index_entries(struct snapshot *s)
 	}
 	memset(s->slots, 0, s->n_slots * sizeof(*s->slots));
 	for (i = 0; i < s->n_entries; i++) {
+		if (!is_somebody(&s->entries[i]))
+			continue;
 		slot = hash(s->entries[i].qdisc, &s->entries[i]);
 		while (s->slots[slot & (s->n_slots - 1)])
 			slot++;
@@ -274,7 +275,7 @@ static void find_rate(struct snapshot *s, struct entry *e, const struct snapshot
 	const struct entry *was;
 	__u64 ns;
 
-	if (!q->before)
+	if (!q->before || !is_somebody(e))
 		return;
 	ns = q->class_time - q->before->class_time;
 	was = find_entry(before, q->before - before->qdiscs, e);

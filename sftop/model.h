@@ -45,7 +45,6 @@ struct qdisc {
 	/* by the classes */
 	struct tally sorts[SORTS];
 	__u32 hosts, hosts_over;
-	bool addresses;			/* one was told */
 	/* by the snapshot before */
 	struct qdisc *before;		/* only while rates are told */
 	bool rates_known;
@@ -69,6 +68,12 @@ struct entry {
 };
 
 #define TOLD(entry, what)	((entry)->told >> TCA_SF_CLASS_##what & 1)
+
+/* Is it told who it is? Without CAP_NET_ADMIN all are alike, and nothing is told of what they had. */
+static inline bool is_somebody(const struct entry *e)
+{
+	return TOLD(e, BYTES);
+}
 
 struct snapshot {
 	struct link *links;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <linux/if_ether.h>
 #include <linux/pkt_sched.h>
 
 #include "format.h"
@@ -20,13 +19,8 @@ const char *output_notice(const struct snapshot *s)
 	if (s->n_entries == ENTRIES_MAX)
 		return "There are more flows than sftop keeps";
 	for (i = 0; i < s->n_entries; i++) {
-		const struct entry *e = &s->entries[i];
-
-		if (e->address_len)
-			return NULL;
-		if (e->type == TC_SF_CLASS_FLOW &&
-		    (e->ethertype == ETH_P_IP || e->ethertype == ETH_P_IPV6 || !e->ethertype))
-			return "Addresses are told only to root, or with CAP_NET_ADMIN";
+		if (!is_somebody(&s->entries[i]))
+			return "Who it is, is told only to root, or with CAP_NET_ADMIN";
 	}
 	return NULL;
 }
@@ -283,7 +277,7 @@ static void json_entry(const struct snapshot *s, const struct entry *e)
 	json_open(NULL, '{');
 	json_place(qdisc_of(s, e));
 	json_text("type", types[e->type]);
-	if (e->type == TC_SF_CLASS_FLOW)
+	if (TOLD(e, RECORD))
 		json_number("record", e->record);
 	if (e->type != TC_SF_CLASS_HOST)
 		json_text("sort", format_sort(e));
@@ -294,10 +288,12 @@ static void json_entry(const struct snapshot *s, const struct entry *e)
 	json_ends(e);
 	if (TOLD(e, ATTAINED))
 		json_number("attained", e->attained);
-	json_number("bytes", e->bytes);
-	json_number("packets", e->packets);
-	json_number("drops", e->drops);
-	json_number("marks", e->marks);
+	if (is_somebody(e)) {
+		json_number("bytes", e->bytes);
+		json_number("packets", e->packets);
+		json_number("drops", e->drops);
+		json_number("marks", e->marks);
+	}
 	json_number("backlog", e->backlog);
 	json_number("qlen", e->qlen);
 	if (TOLD(e, WAITED))

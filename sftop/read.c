@@ -238,7 +238,7 @@ bool read_class(struct nlmsghdr *n, struct entry *e, int *ifindex, __u32 *qdisc)
 	e->sort = sort < SORTS ? sort : TC_SF_SORT_UNSPEC;
 	e->record = get_u32(tb, TCA_SF_CLASS_RECORD);
 	e->host = get_u32(tb, TCA_SF_CLASS_HOST);
-	e->ethertype = tb[TCA_SF_CLASS_ETHERTYPE] ? nla_get_u16(tb[TCA_SF_CLASS_ETHERTYPE]) : 0;
+	e->ethertype = get_port(tb, TCA_SF_CLASS_ETHERTYPE);
 	e->proto = tb[TCA_SF_CLASS_PROTO] ? nla_get_u8(tb[TCA_SF_CLASS_PROTO]) : 0;
 	e->sport = get_port(tb, TCA_SF_CLASS_SPORT);
 	e->dport = get_port(tb, TCA_SF_CLASS_DPORT);

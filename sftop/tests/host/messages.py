@@ -22,7 +22,7 @@ ATTRIBUTES = {
     "record": (2, "=I"),
     "sort": (3, "=I"),
     "host": (4, "=I"),
-    "ethertype": (5, "=H"),
+    "ethertype": (5, "!H"),
     "proto": (6, "=B"),
     "src": (7, ""),
     "dst": (8, ""),

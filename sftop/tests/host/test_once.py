@@ -235,23 +235,25 @@ def test_no_qdisc(replay: Replay) -> None:
 
 
 def test_no_permission(replay: Replay) -> None:
-    """Who may not see addresses sees the numbers of records, and is told why once."""
-    hidden = [m.flow(r) for r in (17, 18)]
-    for each in hidden:
-        for name in ("src", "dst", "sport", "dport"):
-            del each[name]
-    host = m.host(5)
-    del host["src"]
-    replay.look(1, m.Qdisc(2, classes=[*hidden, host]))
+    """Who may not know sees what waits of each sort, and is told why once."""
+    notice = "Who it is, is told only to root, or with CAP_NET_ADMIN"
+    hidden = [{"type": m.FLOW, "sort": m.SHORT}, {"type": m.FLOW, "sort": m.LONG}, {"type": m.HOST}]
+    for number in (1, 2):
+        replay.look(number, m.Qdisc(2, classes=hidden))
     done = replay.run("--once", *QUICK)
-    assert done.stderr == "sftop: Addresses are told only to root, or with CAP_NET_ADMIN\n"
-    assert " #17 " in done.stdout and " #5 " in done.stdout
+    assert done.stderr == f"sftop: {notice}\n"
+    assert "short 1 flows" in done.stdout and "long  1 flows" in done.stdout
     told = replay.json()
-    assert told["notice"] == "Addresses are told only to root, or with CAP_NET_ADMIN"
-    assert "src" not in told["flows"][0]
-    # An ARP flow has none for anybody
-    replay.look(1, m.Qdisc(2, classes=[hidden[0] | {"ethertype": 0x0806, "proto": 0}]))
-    assert replay.run("--once", *QUICK).stderr == ""
+    assert told["notice"] == notice
+    assert [each["sort"] for each in told["flows"]] == ["short", "long"]
+    assert not {"record", "src", "bytes", "rate"} & told["flows"][0].keys()
+
+
+def test_arp_has_no_addresses_for_anybody(replay: Replay) -> None:
+    arp = {key: value for key, value in m.flow(1).items() if key not in ("src", "dst", "sport")}
+    replay.look(1, m.Qdisc(2, classes=[arp | {"ethertype": 0x0806, "proto": 0}]))
+    done = replay.run("--once", *QUICK)
+    assert done.stderr == "" and " arp " in done.stdout
 
 
 def test_old_modules(replay: Replay) -> None:

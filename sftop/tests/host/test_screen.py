@@ -405,13 +405,11 @@ def test_changes(screen: Screen) -> None:
 
 
 def test_no_permission(screen: Screen) -> None:
-    hidden = m.flow(77)
-    for name in ("src", "dst", "sport", "dport"):
-        del hidden[name]
+    hidden = {"type": m.FLOW, "sort": m.LONG}
     m.look(screen.where, 1, [m.Qdisc(2, classes=[hidden])], LINKS)
     screen.start()
-    lines = screen.has("#77 ")
-    assert sum("Addresses are told only to root" in line for line in lines) == 1
+    lines = screen.has("1 (0) long")
+    assert sum("Who it is, is told only to root" in line for line in lines) == 1
     screen.quit()
 
 
