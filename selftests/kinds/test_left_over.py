@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from selftests.guest import KINDS, KMEMLEAK
-from selftests.lib.command import do
+from selftests.lib.command import unload
 
 pytestmark = [pytest.mark.last, pytest.mark.each_kernel, pytest.mark.debug_kernel]
 OURS = {"sch_gate", "sch_srpt", "run2c_isn", *(f"sch_{kind}" for kind in KINDS)}
@@ -38,15 +38,9 @@ def test_leaks() -> None:
 
 
 def test_unload() -> None:
-    """
-    A namespace that somebody sent from is there until the kernel has given up its connections.
-    """
     assert "sch_gate" in loaded()
-    end = time.monotonic() + 300
     for name in loaded():
-        while not (done := do(f"rmmod {name}")).succeeded:
-            assert time.monotonic() < end, done.stderr
-            time.sleep(1)
+        unload(name)
     assert not loaded()
 
 

@@ -4,6 +4,7 @@
 import re
 import selectors
 import subprocess
+import time
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -101,6 +102,15 @@ def run(command: str) -> str:
     done = do(command)
     assert done.succeeded, f"{command}: {done.stderr}"
     return done.stdout
+
+
+def unload(module: str, seconds: float = 300) -> None:
+    """What was in a namespace goes some time after it was deleted, when the kernel has given up its
+    connections."""
+    end = time.monotonic() + seconds
+    while not (done := do(f"rmmod {module}")).succeeded:
+        assert time.monotonic() < end, done.stderr
+        time.sleep(0.1)
 
 
 def alone(command: str) -> str:
