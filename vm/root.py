@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
+SUITES = {"5.10": "bookworm", "6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
+# A kernel of the release before, whose programs are too old for the tests
+_OLDER = {"5.10": ("bullseye", "5.10.0-32-cloud-amd64")}
 # A snapshot of sid is past its Valid-Until soon after it was taken.
 _EXTRA = {"sid": ['--aptopt=Acquire::Check-Valid-Until "false"']}
+_KERNEL = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64"]
 _PACKAGES = (
-    "linux-image-cloud-amd64 linux-headers-cloud-amd64 iproute2 busybox-static dash build-essential"
+    "iproute2 busybox-static dash build-essential"
     " ethtool procps kmod python3 python3-pyroute2 python3-pytest python3-scapy tcpdump"
     " libnl-3-dev libnl-route-3-dev nftables pkg-config sparse"
 ).split()
@@ -153,12 +156,20 @@ def make_root(kernel: str) -> Path:
         raise VMError(f"no kernel {kernel!r}: choose one of {', '.join(SUITES)}")
     suite = SUITES[kernel]
     own = kernel == OWN_ROOT
-    command = bootstrap(_PACKAGES + (_BUILD_KERNEL if own else []))
+    image = _KERNEL
+    if kernel in _OLDER:
+        older, release = _OLDER[kernel]
+        image = [f"linux-image-{release}", f"linux-headers-{release}"]
+    command = bootstrap([*image, *_PACKAGES, *(_BUILD_KERNEL if own else [])])
     command += _EXTRA.get(suite, [])
+    if kernel in _OLDER:
+        lists = '"$1"/etc/apt/sources.list'
+        text = f"sed -n '1s/ {suite} / {older} /p' {lists} >{lists}.d/older.list"
+        command.append(f"--setup-hook={text}")
     keep = f"mv source/usr/src/linux-source-*.tar.xz /{SOURCE_KEPT}\n" if own else ""
     get_source = shlex.quote(_GET_SOURCE.format(kernel=kernel, keep=keep))
     command += [f'--customize-hook=chroot "$1" sh -c {get_source}']
-    return kept_root(suite, command)
+    return kept_root(suite, command, f"{suite}-{kernel}" if kernel in _OLDER else suite)
 
 
 def make_unpacked(name: str, architectures: str, included: list[str], hook: str) -> Path:
