@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.command import refused, run
-from selftests.lib.gate import Flow, Gate, classes, flow
+from selftests.lib.gate import Flow, Gate, flow
 from selftests.lib.groups import LONG, SHORT
+from selftests.lib.told import classes
 
 from .pair import Pair
 from .test_random import HUGE_IDLE
@@ -136,30 +137,30 @@ def test_priority_is_never_behind_a_long_flow(gate: Callable[..., Gate]) -> None
 
 def test_flows_are_listed(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"flows 64 {HUGE_IDLE}")
-    assert classes(d0) == {}
+    assert classes() == {}
     d0.send(A.frame(700, 0))
     d0.send(B.frame(800, 0))
     d0.release()
-    assert classes(d0) == {}  # those that hold packets
+    assert classes() == {}  # those that hold packets
     for ident in range(3):
         d0.send(A.frame(1000, ident))
     d0.send(B.frame(500, 3))
-    listed = classes(d0)
+    listed = classes()
     assert all(0x8000 <= minor < 0x8000 + 64 for minor in listed)
     assert sorted(tuple(sorted(each.items())) for each in listed.values()) == [
         (("attained", 1300), ("backlog", 500), ("host", 0), ("qlen", 1)),
         (("attained", 3700), ("backlog", 3000), ("host", 0), ("qlen", 3)),
     ]
     d0.command("park 2")  # one of each: B holds none now
-    assert [each["qlen"] for each in classes(d0).values()] == [2]
+    assert [each["qlen"] for each in classes().values()] == [2]
     d0.release()
-    assert classes(d0) == {}
+    assert classes() == {}
 
 
 def test_classes_cannot_be_made(gate: Callable[..., Gate]) -> None:
     d0 = gate(HUGE_IDLE)
     d0.send(A.frame(100, 1))
-    minor = next(iter(classes(d0)))
+    minor = next(iter(classes()))
     for number in ("1", "2", "3", f"{minor:x}"):
         refused(f"tc class add dev d0 parent 10: classid 10:{number} las")
         refused(f"tc class change dev d0 parent 10: classid 10:{number} las")

@@ -19,8 +19,9 @@ from scapy.layers.l2 import GRE, Dot1Q
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
-from selftests.lib.gate import Flow, Gate, classes, flow_of
+from selftests.lib.gate import Flow, Gate, flow_of
 from selftests.lib.pair import CLASSES, BandsPair, Sent
+from selftests.lib.told import classes
 
 from .model import HIGH, LOW, NUMBERS, Model, Packet
 
@@ -171,7 +172,7 @@ class Pair(BandsPair):
 
     def statistics(self) -> dict[str, Any]:
         model = self.model
-        listed = sorted((c["rank"], c["qlen"], c["backlog"]) for c in classes(self.gate).values())
+        listed = sorted((c["rank"], c["qlen"], c["backlog"]) for c in classes().values())
         assert [each[:2] for each in listed] == [each[:2] for each in model.classes]
         for found, expected in zip(listed, model.classes, strict=True):
             assert abs(found[2] - expected[2]) < 16

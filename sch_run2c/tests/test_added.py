@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from scapy.layers.inet import IP, TCP
 
-from selftests.lib.gate import Flow, Gate, classes, flow, flow_of, icmp
+from selftests.lib.gate import Flow, Gate, flow, flow_of, icmp
+from selftests.lib.told import classes
 
 from .model import NUMBERS
 from .pair import LEARNED, RANKED, UNRANKED, V4, Segment, segment
@@ -218,7 +219,7 @@ def test_resent_in_bundles(gate: Callable[..., Gate]) -> None:
             d0.release()
         assert d0.show()["high_bytes"] < 4 * 32768
         d0.send(segment(1, NUMBERS - 5000).frame(100, 1))
-        assert classes(d0).popitem()[1]["rank"] > 100000
+        assert classes().popitem()[1]["rank"] > 100000
         d0.release()
 
 

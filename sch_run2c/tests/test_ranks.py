@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from selftests.lib.command import run
-from selftests.lib.gate import Flow, Gate, arp, classes, flow, icmp
+from selftests.lib.gate import Flow, Gate, arp, flow, icmp
+from selftests.lib.told import classes
 
 from .model import HIGH, LOW, NUMBERS, WINDOW
 from .pair import CLASSES, LEARNED, RANKED, UNRANKED, segment
@@ -80,7 +81,7 @@ def test_threshold_from_the_first(gate: Callable[..., Gate], first: int) -> None
     ranks = [0, 1, 5000, 32766, 32767, 32768, 32769, 60000, 1 << 20, 1 << 30]
     put(d0, *(segment(1, first + rank) for rank in ranks))
     assert bands(d0) == (5, 5)
-    assert classes(d0).popitem()[1] == {"backlog": 500, "qlen": 5, "rank": (1 << 30) + DATA}
+    assert classes().popitem()[1] == {"backlog": 500, "qlen": 5, "rank": (1 << 30) + DATA}
     put(d0, segment(1, first + 32767), segment(1, first + 32768), begin=10)
     assert d0.order() == [0, 1, 2, 3, 4, 10, 5, 6, 7, 8, 9, 11]
 
@@ -91,7 +92,7 @@ def test_more_than_four_gigabytes(gate: Callable[..., Gate]) -> None:
     first, step = NUMBERS - 1000, (1 << 30) - 60
     ranks = [step * i for i in range(24)]
     put(d0, *(segment(1, first + rank) for rank in ranks))
-    assert classes(d0).popitem()[1]["rank"] == 23 * step + DATA > 5 * NUMBERS
+    assert classes().popitem()[1]["rank"] == 23 * step + DATA > 5 * NUMBERS
     # What is sent again finds its place, as far back as can be told
     top = first + 23 * step
     put(d0, segment(1, top - 1), segment(1, top + DATA - (1 << 30)), begin=30)
@@ -288,7 +289,7 @@ def test_port_used_again(gate: Callable[..., Gate]) -> None:
     d0 = gate("learn")
     far(d0)
     put(d0, segment(1, FAR), segment(1, 77, "S"), segment(1, 78), segment(1, 77 + FAR))
-    assert classes(d0).popitem()[1] == {"backlog": 200, "qlen": 2, "rank": FAR + DATA}
+    assert classes().popitem()[1] == {"backlog": 200, "qlen": 2, "rank": FAR + DATA}
     assert d0.order() == [1, 2, 0, 3]
     assert d0.show()["records"] == 1
     put(d0, segment(1, FAR + 9, "S"), length=60)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.command import run
-from selftests.lib.gate import Gate, classes, flow
+from selftests.lib.gate import Gate, flow
+from selftests.lib.told import classes
 
 A, B, C = flow(2), flow(6), flow(10)
 
@@ -56,7 +57,7 @@ def test_samples(gate: Callable[..., Gate]) -> None:
     for ident in range(5):
         d0.send(A.frame(100, ident))
     assert bands(d0) == (2, 3)
-    assert classes(d0).popitem()[1] == {"backlog": 300, "qlen": 3, "samples": 5}
+    assert classes().popitem()[1] == {"backlog": 300, "qlen": 3, "samples": 5}
 
 
 def test_bytes(gate: Callable[..., Gate]) -> None:
@@ -342,7 +343,7 @@ def test_sampled_anew_while_packets_wait(gate: Callable[..., Gate]) -> None:
     d0.send(A.frame(100, 2))  # low
     d0.send(flow(2, "S").frame(100, 3))
     assert bands(d0) == (1, 2)
-    assert classes(d0).popitem()[1]["samples"] == 1
+    assert classes().popitem()[1]["samples"] == 1
     d0.order()
     assert d0.show()["records"] == 1
     d0.send(A.frame(100, 4))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.command import refused
-from selftests.lib.gate import Gate, classes, tcp_flow
+from selftests.lib.gate import Gate, tcp_flow
 from selftests.lib.options import of
-from selftests.lib.told import flows
+from selftests.lib.told import classes, flows
 
 A, B = tcp_flow(2), tcp_flow(5)
 
@@ -21,18 +21,18 @@ def gate(gate: Callable[..., Gate], kind: str) -> Callable[..., Gate]:
 
 def test_queues_are_listed(gate: Callable[..., Gate]) -> None:
     d0 = gate("flows 64 idle 86400s")
-    assert classes(d0) == {}
+    assert classes() == {}
     d0.send(A.frame(700, 0))
     d0.release()
-    assert classes(d0) == {}  # those that hold packets
+    assert classes() == {}  # those that hold packets
     for ident in range(3):
         d0.send(A.frame(1000, ident))
     d0.send(B.frame(500, 3))
-    found = sorted((each["backlog"], each["qlen"]) for each in classes(d0).values())
+    found = sorted((each["backlog"], each["qlen"]) for each in classes().values())
     assert found == [(500, 1), (3000, 3)]
-    assert all(0x8000 <= minor < 0x8000 + 64 for minor in classes(d0))
+    assert all(0x8000 <= minor < 0x8000 + 64 for minor in classes())
     d0.command("park 4")
-    assert classes(d0) == {}
+    assert classes() == {}
 
 
 def test_lab_sees_the_same(gate: Callable[..., Gate]) -> None:
@@ -46,13 +46,13 @@ def test_lab_sees_the_same(gate: Callable[..., Gate]) -> None:
     head, *rows, end = text.splitlines()
     assert (head, end) == ("queues flows 2 interval_us 100000", "#end intervals 2")
     assert rows[0] == rows[1] and sorted(rows[0].split(",")) == ["2000", "3000"]
-    assert len(classes(d0)) == 2
+    assert len(classes()) == 2
 
 
 def test_classes_cannot_be_made(gate: Callable[..., Gate], kind: str) -> None:
     d0 = gate("idle 86400s")
     d0.send(A.frame(100, 1))
-    for minor in (1, 2, 3, next(iter(classes(d0)))):
+    for minor in (1, 2, 3, next(iter(classes()))):
         refused(f"tc class add dev d0 parent 10: classid 10:{minor:x} {kind}")
         refused(f"tc class change dev d0 parent 10: classid 10:{minor:x} {kind}")
         refused(f"tc class del dev d0 classid 10:{minor:x}")

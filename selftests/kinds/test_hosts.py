@@ -18,13 +18,13 @@ from selftests.lib.gate import (
     Gate,
     arp,
     attain,
-    classes,
     ethertype,
     flow_of,
     host_flow,
     identity,
 )
 from selftests.lib.options import of
+from selftests.lib.told import classes
 
 pytestmark = pytest.mark.has("hosts")
 
@@ -104,7 +104,7 @@ def test_a_flow_tells_whose_it_is(gate: Callable[..., Gate], words: str, by: str
         for number in (2, 4):
             d0.send(of_host(by, host, number).frame(100 + host, host))
     told: dict[int, set[int]] = {}
-    for each in classes(d0).values():
+    for each in classes().values():
         told.setdefault(each["backlog"] - 100, set()).add(each["host"])
     if by == "none":
         assert told == {0: {0}, 1: {0}}
@@ -510,7 +510,7 @@ def test_few_are_looked_at_for_the_host_with_the_most(
     fill(d0, two, 2, 800, 200)
     for limit, left in ((103, 4), (102, 3), (101, 2)):
         d0.change(f"limit {limit}")
-        lengths = [each["backlog"] for each in classes(d0).values()]
+        lengths = [each["backlog"] for each in classes().values()]
         assert sum(lengths) - 1000 * lengths.count(1000) == 800 * left
     d0.release()
 

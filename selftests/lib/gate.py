@@ -333,34 +333,6 @@ class Gate(Device):
         return self.order()[0] == 2
 
 
-def size(word: str) -> int:
-    """Bytes, to 16: tc says 4Kb of what is so near to it."""
-    return int(word[:-2]) << 10 if word.endswith("Kb") else int(word.removesuffix("b"))
-
-
-def classes(d0: Gate) -> dict[int, dict[str, int]]:
-    """The flows with packets, by minor number. tc 6.1 prints classes as text in any case."""
-    found: dict[int, dict[str, int]] = {}
-    words = run("tc -s class show dev d0").split()
-    for i, word in enumerate(words):
-        if word == "class" and words[i + 1] == d0.kind:
-            major, minor = words[i + 2].split(":")
-            assert major == "10"
-            current = found.setdefault(int(minor, 16), {})
-        elif word == "backlog" and found:
-            current["backlog"] = size(words[i + 1])
-            current["qlen"] = int(words[i + 2].removesuffix("p"))
-        elif word == "attained":
-            current["attained"] = int(words[i + 1].removesuffix("b"))
-        elif word == "host" and words[i - 2] == "attained":
-            current["host"] = int(words[i + 1])
-        elif word == "samples" and found:
-            current["samples"] = int(words[i + 1])
-        elif word == "rank" and found:
-            current["rank"] = int(words[i + 1].removesuffix("b"))
-    return {minor: each for minor, each in found.items() if each["qlen"]}
-
-
 def attain(d0: Gate, each: Flow, length: int) -> None:
     """Let a flow be served this much."""
     while length > 0:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Netlink by hand: requests about qdiscs that tc cannot make, or that this process is to make."""
+"""Netlink by hand, for requests that neither tc nor a library makes: malformed ones above all, and
+those that this process is to make as they are. What the kinds tell is read by pyroute2 (told.py)."""
 
 import os
 import socket

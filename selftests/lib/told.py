@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a kind tells of its flows and hosts, as tc prints it: in text, as all versions can."""
+"""What a kind tells of its flows and hosts, by pyroute2 with our plugin (python/)."""
 
-import re
-from collections.abc import Iterator
+import socket
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
-from .command import run
+from pyroute2 import IPRoute
 
-HEAD = re.compile(
-    r"class (?P<kind>\w+) (?P<handle>[0-9a-f]+:[0-9a-f]+) parent \S+ "
-    r"(?P<type>flow|host|rest)(?: (?P<sort>new|short|long))?"
-    r"(?: (?P<proto>tcp|udp|icmpv6|icmp|ip-\d+|0x\w{4}))?"
-    r"(?: (?P<src>\S*[.:]\S*))?(?: > (?P<dst>\S+))?(?P<numbers>(?: [a-z]+ [0-9]+[a-z]*)*)"
-)
-SENT = re.compile(r" Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+) requeues 0\)")
-WAITS = re.compile(r" backlog (\S+) (\d+)p requeues 0")
-ATTAINED = re.compile(r"  attained (\d+)b")
+from python.shortfirst_pyroute2 import SORTS, TYPES
+
+NUMBERS = ("record", "host", "named", "flows", "level", "over", "waited", "silent")
+PROTOS = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}
 
 
 @dataclass
@@ -23,7 +19,7 @@ class Told:
     type: str
     minor: int
     sort: str
-    proto: str
+    proto: str  # as tc has it, like addresses with ports
     src: str
     dst: str
     numbers: dict[str, int] = field(default_factory=dict)
@@ -32,44 +28,77 @@ class Told:
     drops: int = 0
     marks: int = 0
     qlen: int = 0
+    backlog: int = 0
     attained: int = 0
+    statistics: dict[str, int] = field(default_factory=dict)  # of its kind
+    attributes: dict[str, Any] = field(default_factory=dict)  # all of TCA_OPTIONS
 
 
-def told(text: str | None = None, dev: str = "d0") -> Iterator[Told]:
-    """Each class, of `text` if somebody else has asked tc"""
-    current: Told | None = None
-    for line in (text or run(f"tc -s class show dev {dev}")).splitlines():
-        if line.startswith("class "):
-            if current:
-                yield current
-            current = None
-            if line.startswith("class gate "):
-                continue
-            head = HEAD.match(line)
-            assert head, line
-            numbers = dict(re.findall(r" ([a-z]+) (\d+)", head["numbers"]))
-            current = Told(
-                head["type"],
-                int(head["handle"].partition(":")[2], 16),
-                head["sort"] or "",
-                head["proto"] or "",
-                head["src"] or "",
-                head["dst"] or "",
-                {name: int(number) for name, number in numbers.items()},
-            )
-        elif current and (sent := SENT.match(line)):
-            current.bytes, current.packets, current.drops, current.marks = map(int, sent.groups())
-        elif current and (waits := WAITS.match(line)):
-            current.qlen = int(waits[2])
-        elif current and (attained := ATTAINED.match(line)):
-            current.attained = int(attained[1])
-    if current:
-        yield current
+@cache
+def route() -> IPRoute:
+    return IPRoute()
 
 
-def flows(text: str | None = None) -> list[Told]:
-    return [each for each in told(text) if each.type == "flow"]
+def classes_of(dev: str) -> list[Any]:
+    """The messages about them, but for the gate's"""
+    messages = route().get_classes(socket.if_nametoindex(dev))
+    return [each for each in messages if each.get_attr("TCA_KIND") != "gate"]
+
+
+def _place(attributes: dict[str, Any], address: str, port: str) -> str:
+    text = attributes.get(address, "")
+    if port in attributes:
+        text = f"[{text}]:{attributes[port]}" if ":" in text else f"{text}:{attributes[port]}"
+    return text
+
+
+def of_message(message: Any) -> Told:
+    options = message.get_attr("TCA_OPTIONS")["attrs"]
+    found = {each[0].removeprefix("TCA_SF_CLASS_").lower(): each[1] for each in options}
+    statistics = message.get_attr("TCA_STATS2")
+    basic, queue, packets, own = (
+        statistics.get_attr(f"TCA_STATS_{name}") for name in ("BASIC", "QUEUE", "PKT64", "APP")
+    )
+    # What is said twice is the same.
+    assert found.get("bytes", 0) == basic["bytes"]
+    assert found.get("packets", 0) == (packets or basic["packets"])
+    for name, number in (("drops", "drops"), ("marks", "overlimits")):
+        assert found.get(name, 0) == queue[number]
+    proto, ethertype = found.get("proto"), found.get("ethertype")
+    named = PROTOS.get(proto, f"ip-{proto}") if proto else f"0x{ethertype:04x}" if ethertype else ""
+    return Told(
+        TYPES[found["type"]],
+        message["handle"] & 0xFFFF,
+        SORTS[found["sort"]] if "sort" in found else "",
+        named,
+        _place(found, "src", "sport"),
+        _place(found, "dst", "dport"),
+        {name: found[name] for name in NUMBERS if name in found},
+        *(found.get(name, 0) for name in ("bytes", "packets", "drops", "marks")),
+        queue["qlen"],
+        queue["backlog"],
+        found.get("attained", 0),
+        {name: value for name, value in (own or {}).items() if name not in ("type", "unused")},
+        found,
+    )
+
+
+def told(dev: str = "d0") -> list[Told]:
+    return [of_message(each) for each in classes_of(dev)]
+
+
+def flows() -> list[Told]:
+    return [each for each in told() if each.type == "flow"]
 
 
 def hosts() -> dict[int, Told]:
     return {each.numbers["host"]: each for each in told() if each.type == "host"}
+
+
+def classes() -> dict[int, dict[str, int]]:
+    """The flows with packets, by minor number: what waits, and the statistics of the kind"""
+    return {
+        each.minor: {"backlog": each.backlog, "qlen": each.qlen, **each.statistics}
+        for each in told()
+        if each.qlen
+    }
