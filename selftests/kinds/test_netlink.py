@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests that tc cannot send: attributes of the wrong length, unknown ones, what is not nested,
 and values out of range beside good ones. Each is refused, with a message about the right attribute,
-and changes nothing.
+and changes nothing. And requests for classes of all sorts, which are answered or refused whatever
+else goes on, with what pyroute2 can read.
 """
 
 import errno
+import random
 import struct
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 
 import pytest
 
+from selftests.lib.gate import Gate, host_flow
 from selftests.lib.netlink import (
     ACK,
     CREATE,
+    DONE,
+    DUMP,
     EXCL,
+    GETTCLASS,
     KIND,
     NESTED,
     NEWQDISC,
+    NEWTCLASS,
     OPTIONS,
     REPLACE,
     ROOT,
@@ -26,7 +34,8 @@ from selftests.lib.netlink import (
     attributes,
 )
 from selftests.lib.options import Option, Table, of
-from selftests.lib.refusals import Spare
+from selftests.lib.refusals import Spare, quiet_log
+from selftests.lib.told import Told, message, of_message
 
 WAYS = {"add": CREATE | EXCL, "change": 0, "replace": CREATE | REPLACE}
 LENGTHS = (0, 1, 2, 3, 4, 5, 8, 9)
@@ -158,3 +167,118 @@ def test_good_values(spare: Spare, kind: str, way: str) -> None:
     shown = attributes(attributes(netlink.qdiscs()[0][1][16:])[OPTIONS])
     expected = table.attributes(table.after({}, given))
     assert {number: data for number, data in shown.items() if data} == expected  # but padding
+
+
+# Requests for classes
+
+PARENTS = (0, ROOT, HANDLE, HANDLE | 1, HANDLE | 0x8000, 0x10000, 0x10001, 0xFFFF0000, 0x200000)
+MINORS = (0, 1, 2, 3, 0x3FFF, 0x4000, 0x4001, 0x4002, 0x7FFF, 0x8000, 0x8001, 0x8008, 0xFFFF)
+MANY = 600
+
+
+def churned(rng: random.Random, d0: Gate, kind: str) -> Callable[[], None]:
+    """What happens beside the requests, one of it with each call"""
+    table = of(kind)
+    changes = ["limit 500", "limit 10000", "idle 1ms", "idle 86400s", "memory_limit 4Kb"]
+    changes += ["memory_limit 32Mb"]
+    if "hosts" in table:
+        changes += ["hosts none", "hosts src", "hosts dst", "hosts both nat", "newcomers 4"]
+
+    def packets() -> None:
+        for _ in range(40):
+            number = rng.randrange(MANY)
+            d0.send(host_flow(number, rng.randrange(99), number % 99).frame(100, number))
+        d0.release(rng.randrange(60))
+
+    def step() -> None:
+        what = rng.randrange(20)
+        if what == 0:
+            d0.bounce()
+        elif what == 1:
+            d0.renew(f"flows {rng.choice((8, 256, 4096))} {table.text(table.records)}")
+        elif what < 6:
+            d0.change(rng.choice(changes))
+        packets()
+
+    return step
+
+
+def odd(rng: random.Random, kind: str) -> bytes:
+    """Attributes of a request for classes, which has none"""
+    junk = rng.randbytes(rng.randrange(40))
+    ways = (
+        b"",
+        attribute(KIND, kind.encode() + b"\0"),
+        attribute(KIND, rng.choice((b"pfifo\0", b"nobody\0", b"", kind.encode(), b"x" * 300))),
+        attribute(OPTIONS | NESTED, junk),
+        attribute(OPTIONS | NESTED, attribute(1, bytes(4)) + attribute(4, junk)),
+        attribute(rng.randrange(1 << 16), junk),
+        struct.pack("=HH", rng.randrange(1 << 16), rng.randrange(20)) + junk,
+        junk,
+    )
+    return b"".join(rng.choice(ways) for _ in range(rng.randrange(3)))
+
+
+def read(kind: str, answers: Iterable[tuple[int, bytes]]) -> list[Told]:
+    """What is told of classes of the kind, all of which has to be in order"""
+    found = []
+    for number, data in answers:
+        assert number == NEWTCLASS
+        about = message(number, data)
+        assert about["handle"] >> 16 == about["parent"] >> 16
+        if about.get_attr("TCA_KIND") == kind:
+            found.append(of_message(about))
+    return found
+
+
+def odd_request(rng: random.Random, netlink: Netlink, kind: str) -> bytes:
+    index = netlink.index
+    netlink.index = rng.choice((index, index, index, 0, -1, 1 << 30))
+    handle = rng.choice((HANDLE, HANDLE, 0, 0x10000, rng.randrange(1 << 32))) | rng.choice(MINORS)
+    parent = rng.choice((*PARENTS, rng.randrange(1 << 32)))
+    flags = rng.choice((DUMP, DUMP, 0, 0, REPLACE, EXCL)) | ACK
+    request = netlink.message(GETTCLASS, flags, handle, parent, 0, odd(rng, kind))
+    netlink.index = index
+    if rng.randrange(8):
+        return request
+    request = request[: rng.randrange(16, 36)]  # too short
+    return len(request).to_bytes(4, sys.byteorder) + request[4:]
+
+
+def test_odd_requests_for_classes(gate: Callable[..., Gate], kind: str) -> None:
+    d0 = gate(of(kind).text(of(kind).records))
+    rng = random.Random(kind)
+    churn = churned(rng, d0, kind)
+    netlink = Netlink("d0")
+    told, refusals = 0, set()
+    with quiet_log():
+        for _ in range(400):
+            churn()
+            try:
+                told += bool(read(kind, netlink.ask(odd_request(rng, netlink, kind))))
+            except Refused as error:
+                refusals.add(errno.errorcode[error.errno])
+    known = {"EINVAL", "ENOENT", "ENODEV"}  # and of a name too long:
+    assert told > 20 and known <= refusals <= known | {"ERANGE"}
+
+
+def test_a_dump_of_classes_while_all_changes(gate: Callable[..., Gate], kind: str) -> None:
+    """Between its parts"""
+    d0 = gate(of(kind).text(of(kind).records))
+    rng = random.Random(kind)
+    churn = churned(rng, d0, kind)
+    netlink = Netlink("d0")
+    told: list[int] = []
+    with quiet_log():
+        for _ in range(20):
+            for number in range(MANY):
+                d0.send(host_flow(number, number % 99, 2).frame(100, number))
+            netlink.sock.send(netlink.message(GETTCLASS, DUMP))
+            answers = []
+            for number, data in netlink.answers():
+                answers.append((number, data))
+                if len(answers) % 30 == 0:
+                    churn()
+            assert answers.pop()[0] == DONE
+            told.append(len(read(kind, answers)))
+    assert max(told) > MANY / 3, told

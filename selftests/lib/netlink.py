@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Netlink by hand, for requests that neither tc nor a library makes: malformed ones above all, and
-those that this process is to make as they are. What the kinds tell is read by pyroute2 (told.py)."""
+those that this process has to make. What the kinds tell is read by pyroute2 (told.py)."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 
 NEWQDISC, DELQDISC, GETQDISC = 36, 37, 38
-GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 42, 44, 45, 46
+NEWTCLASS, GETTCLASS, NEWTFILTER, DELTFILTER, GETTFILTER = 40, 42, 44, 45, 46
 ERROR, DONE = 2, 3
 REQUEST, ACK, DUMP, REPLACE, EXCL, CREATE = 1, 4, 0x300, 0x100, 0x200, 0x400
 ROOT = 0xFFFFFFFF

@@ -2,11 +2,13 @@
 """What a kind tells of its flows and hosts, by pyroute2 with our plugin (python/)."""
 
 import socket
+import struct
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from pyroute2 import IPRoute
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from python.shortfirst_pyroute2 import SORTS, TYPES
 
@@ -41,8 +43,15 @@ def route() -> IPRoute:
 
 def classes_of(dev: str) -> list[Any]:
     """The messages about them, but for the gate's"""
-    messages = route().get_classes(socket.if_nametoindex(dev))
-    return [each for each in messages if each.get_attr("TCA_KIND") != "gate"]
+    listed = route().get_classes(socket.if_nametoindex(dev))
+    return [each for each in listed if each.get_attr("TCA_KIND") != "gate"]
+
+
+def message(kind: int, content: bytes) -> Any:
+    """Of one that was read without pyroute2"""
+    made = tcmsg(struct.pack("=IHHII", 16 + len(content), kind, 0, 0, 0) + content)
+    made.decode()
+    return made
 
 
 def _place(attributes: dict[str, Any], address: str, port: str) -> str:
@@ -52,10 +61,10 @@ def _place(attributes: dict[str, Any], address: str, port: str) -> str:
     return text
 
 
-def of_message(message: Any) -> Told:
-    options = message.get_attr("TCA_OPTIONS")["attrs"]
+def of_message(about: Any) -> Told:
+    options = about.get_attr("TCA_OPTIONS")["attrs"]
     found = {each[0].removeprefix("TCA_SF_CLASS_").lower(): each[1] for each in options}
-    statistics = message.get_attr("TCA_STATS2")
+    statistics = about.get_attr("TCA_STATS2")
     basic, queue, packets, own = (
         statistics.get_attr(f"TCA_STATS_{name}") for name in ("BASIC", "QUEUE", "PKT64", "APP")
     )
@@ -68,7 +77,7 @@ def of_message(message: Any) -> Told:
     named = PROTOS.get(proto, f"ip-{proto}") if proto else f"0x{ethertype:04x}" if ethertype else ""
     return Told(
         TYPES[found["type"]],
-        message["handle"] & 0xFFFF,
+        about["handle"] & 0xFFFF,
         SORTS[found["sort"]] if "sort" in found else "",
         named,
         _place(found, "src", "sport"),
