@@ -69,7 +69,7 @@ struct entry {
 
 #define TOLD(entry, what)	((entry)->told >> TCA_SF_CLASS_##what & 1)
 
-/* Is it told who it is? Without CAP_NET_ADMIN all are alike, and nothing is told of what they had. */
+/* Is it told who it is, and what it had? Without CAP_NET_ADMIN it is not. */
 static inline bool is_somebody(const struct entry *e)
 {
 	return TOLD(e, BYTES);

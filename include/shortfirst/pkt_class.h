@@ -4,8 +4,8 @@
  * class, in answer to a dump (RTM_GETTCLASS). They are read only.
  *
  *	class	TCA_SF_CLASS_TYPE	is
- *	X:8000	FLOW			a flow that is remembered, with packets or without; its minor
- *					number is 0x8000 and TCA_SF_CLASS_RECORD
+ *	X:8000	FLOW			a flow that is remembered, with packets or without: 0x8000
+ *					and TCA_SF_CLASS_RECORD
  *	X:9000	OVERFLOW		all flows without a record, if there were any: the number
  *					after that of the last record; las and sqf
  *	X:4002	HOST			a host: 0x4000 and TCA_SF_CLASS_HOST; las and sqf
@@ -61,7 +61,9 @@ enum {
 				 */
 	TCA_SF_CLASS_SILENT,	/* u32, ms since the last packet of what has none now */
 	TCA_SF_CLASS_FLOWS,	/* u32, flows of the host that have packets */
-	TCA_SF_CLASS_LEVEL,	/* u32, bytes of its share that a host with a record has had lately */
+	TCA_SF_CLASS_LEVEL,	/* u32, bytes of its share that the host has had lately, if it has
+				 * a record
+				 */
 	TCA_SF_CLASS_OVER,	/* u32, 1: the host is over its share, 0: it is not */
 	TCA_SF_CLASS_PAD,
 	__TCA_SF_CLASS_MAX

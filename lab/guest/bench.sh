@@ -12,7 +12,7 @@ set -eu
 
 here=${0%/*}
 bench=/sys/kernel/debug/qdisc_bench
-many=32
+many=16
 
 exec 3>/dev/ttyS1
 insmod "$here/modules/qdisc_bench.ko"
@@ -70,4 +70,4 @@ memory() { # FLOWS DEVICES
 memory 0 "$many"
 memory 1 "$many"
 memory 10000 "$many"
-memory 1000000 1
+memory 1000000 2
