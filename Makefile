@@ -33,7 +33,8 @@
 #                          if that goes well on 6.1, 6.12, 7.2, the debug one, and on
 #                          processors of 32 bits (armhf) and with the high byte first
 #                          (s390x), unless told which; or some, named as pytest wants it
-# make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before
+# make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before; or
+#                          KERNEL=5.10, that of Debian 11
 # make coverage            which lines of the modules the tests execute
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages

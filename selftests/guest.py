@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
+        "mended: old kernels have bugs of their own there",
         "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
@@ -70,6 +71,8 @@ def _cannot(item: pytest.Item) -> str:
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("kprobes") and FOREIGN:
         return "run2c_isn does not know this processor's registers, or is not tried on it"
+    if item.get_closest_marker("mended") and os.uname().release.startswith("5.10."):
+        return "5.10 has bugs of its own there, which were mended later"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
         return "only the clock of user-mode Linux waits for all that is slow"
     slow = FOREIGN or OWN in ("sanitized", "debug", "coverage")

@@ -23,7 +23,8 @@ SCRIPT = TOP / "selftests/installcheck"
 SHOWN = ("ip -d addr", "ip -d link", "ip netns", "tc qdisc", "nft list ruleset")
 # Of which the kernel has another number each time
 RESTLESS = re.compile(
-    r"(fs\.(dentry-state|file-nr|inode-nr|inode-state)|kernel\.(ns_last_pid|random\.uuid)) = .*"
+    r"(fs\.(dentry-state|file-nr|inode-nr|inode-state)"
+    r"|kernel\.(ns_last_pid|random\.(uuid|entropy_avail))) = .*"
 )
 # What it may have to load, those last that others need
 USED = (

@@ -85,8 +85,9 @@ def test_under(gate: Callable[..., Gate], kind: str, variant: str, parent: str) 
     "root",
     [
         "tbf rate 20mbit burst 4kb limit 100kb",
-        "netem rate 20mbit duplicate 50%",
-        "netem delay 3ms 1ms",
+        # Which once counted its own packets and its child's in one place
+        pytest.param("netem rate 20mbit duplicate 50%", marks=pytest.mark.mended),
+        pytest.param("netem delay 3ms 1ms", marks=pytest.mark.mended),
     ],
 )
 def test_under_a_root_that_takes_its_time(
