@@ -28,7 +28,7 @@ from .root import VMError, bootstrap, kept_root, need
 
 _PACKAGES = (
     "systemd-sysv udev iproute2 iputils-ping ethtool kmod libncursesw6 libnl-3-200 dkms gcc"
-    " busybox-static linux-image-cloud-amd64 linux-headers-cloud-amd64"
+    " make nftables procps python3 busybox-static linux-image-cloud-amd64 linux-headers-cloud-amd64"
 ).split()
 SUITES = ("bookworm", "trixie")
 NEWER = "/srv/kernel"  # on the disk: packages of the kernel of backports, and what it needs

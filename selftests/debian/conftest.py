@@ -2,6 +2,7 @@
 """The machine on which the packages are tried, the same for all tests."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from vm.debian import Debian
 
 OURS = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
 RELEASES = ("first", "second")  # of the packages
+CHECKS = "checks.tar"  # what `make installcheck` is
 BRIEF = {"sch_las"}  # gcc takes half a minute for each where there is no KVM
 
 
@@ -24,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("brief"):
         return
-    why = "they build modules once more (make test-deb)"
-    left_out = [item for item in items if "builds" in item.keywords]
+    why = "they build modules once more, or take as long (make test-deb)"
+    left_out = [item for item in items if "long" in item.keywords]
     for item in left_out:
         item.stash[WHY] = why
     config.hook.pytest_deselected(items=left_out)
@@ -33,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "builds: builds modules, which takes minutes")
+    config.addinivalue_line("markers", "long: builds modules, or takes minutes otherwise")
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +53,9 @@ def vm(pytestconfig: pytest.Config, modules: set[str]) -> Iterator[Debian]:
     }
     where = CHECKOUT / "build" / f"debian-{suite}" / "vm"
     shutil.rmtree(where, ignore_errors=True)
+    files[CHECKS] = where.with_name(CHECKS)
+    tar = ["tar", "-C", str(CHECKOUT), "--exclude=__pycache__", "-cf", str(files[CHECKS])]
+    subprocess.run([*tar, "Makefile", "selftests"], check=True)
     machine = Debian(suite, where, files)
     try:
         machine.boot()

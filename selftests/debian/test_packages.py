@@ -98,7 +98,23 @@ def test_reboot(vm: Debian) -> None:
     is_up(vm)
 
 
-@pytest.mark.builds
+@pytest.mark.long
+def test_installcheck(vm: Debian) -> None:
+    """What is installed passes, beside a machine that is in use."""
+    shown = "ip -d link; ip -d addr | sed 's/valid_lft.*//'; ip netns; tc qdisc; nft list ruleset"
+    shown += "; cut -d' ' -f1 /proc/modules"
+    before = sorted(ok(vm, shown).splitlines())
+    ok(vm, "mkdir checks && tar -C checks -xf /run/checks.tar")
+    began = float(ok(vm, "cat /proc/uptime").split()[0])
+    said = ok(vm, "LIMIT=1800 make -C checks installcheck", BUILD)
+    print(f"{float(ok(vm, 'cat /proc/uptime').split()[0]) - began:.0f} s\n{said}")
+    assert re.search(r"^ok 1 ", said, re.MULTILINE), said
+    ok(vm, "rm -r checks")
+    assert sorted(ok(vm, shown).splitlines()) == before
+    is_up(vm)
+
+
+@pytest.mark.long
 def test_upgrade_package(vm: Debian, modules: set[str]) -> None:
     """The modules are built anew, and the queues stay as they are."""
     before = root(vm, "eth0")
@@ -129,7 +145,7 @@ def test_remove(vm: Debian) -> None:
     assert "up 20mbit" in ok(vm, "cat /etc/shortfirst/eth0.conf").splitlines()
 
 
-@pytest.mark.builds
+@pytest.mark.long
 def test_install_again(vm: Debian) -> None:
     ok(vm, "apt-get -qy install /run/first/*.deb", BUILD)
     is_up(vm)
