@@ -193,7 +193,7 @@ static __u64 get_u64(struct nlattr *tb[], int type)
 	return tb[type] ? nla_get_u64(tb[type]) : 0;
 }
 
-static __u16 get_port(struct nlattr *tb[], int type)
+static __u16 get_net16(struct nlattr *tb[], int type)
 {
 	return tb[type] ? ntohs(nla_get_u16(tb[type])) : 0;
 }
@@ -238,10 +238,10 @@ bool read_class(struct nlmsghdr *n, struct entry *e, int *ifindex, __u32 *qdisc)
 	e->sort = sort < SORTS ? sort : TC_SF_SORT_UNSPEC;
 	e->record = get_u32(tb, TCA_SF_CLASS_RECORD);
 	e->host = get_u32(tb, TCA_SF_CLASS_HOST);
-	e->ethertype = get_port(tb, TCA_SF_CLASS_ETHERTYPE);
+	e->ethertype = get_net16(tb, TCA_SF_CLASS_ETHERTYPE);
 	e->proto = tb[TCA_SF_CLASS_PROTO] ? nla_get_u8(tb[TCA_SF_CLASS_PROTO]) : 0;
-	e->sport = get_port(tb, TCA_SF_CLASS_SPORT);
-	e->dport = get_port(tb, TCA_SF_CLASS_DPORT);
+	e->sport = get_net16(tb, TCA_SF_CLASS_SPORT);
+	e->dport = get_net16(tb, TCA_SF_CLASS_DPORT);
 	e->named = get_u32(tb, TCA_SF_CLASS_NAMED);
 	e->attained = get_u64(tb, TCA_SF_CLASS_ATTAINED);
 	e->bytes = get_u64(tb, TCA_SF_CLASS_BYTES);

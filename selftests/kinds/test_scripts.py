@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from selftests.guest import KINDS
+from selftests.lib.options import KINDS
 
 HERE = Path(__file__).parent
 
