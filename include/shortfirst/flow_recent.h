@@ -153,7 +153,7 @@ static __always_inline void sf_recent_sum(struct sf_sched *s, const struct sf_fl
 					  const struct sk_buff *skb)
 {
 	if (f)
-		sf_sum_sent(&s->table.sums[f - s->table.flows], skb);
+		sf_sum_sent(sf_flow_sums(&s->table, f), skb);
 }
 
 /* For sf_kind.dropped */
@@ -162,7 +162,7 @@ static inline void sf_recent_refused(struct Qdisc *sch, const struct sf_place *t
 	struct sf_sched *s = qdisc_priv(sch);
 
 	if (to->flow)
-		s->table.sums[to->flow - s->table.flows].drops++;
+		sf_flow_sums(&s->table, to->flow)->drops++;
 }
 
 /* A packet that waited is dropped, before sf_recent_del(): it was not sent. */

@@ -280,6 +280,13 @@ static __always_inline struct sf_sums *sf_sums_of(const struct sf_table *t, u32 
 	return &t->sums[min(flow, t->sets * SF_WAYS)];
 }
 
+/* The same of a flow that has a record */
+static __always_inline struct sf_sums *sf_flow_sums(const struct sf_table *t,
+						    const struct sf_flow *f)
+{
+	return &t->sums[f - t->flows];
+}
+
 /* A packet of a flow of @set has begun to wait elsewhere. */
 static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
 {
@@ -392,7 +399,7 @@ static __always_inline struct sf_flow *sf_table_find(const struct sf_table *t,
 /* Another flow begins, of the same record. */
 static __always_inline void sf_sums_clear(struct sf_table *t, const struct sf_flow *f)
 {
-	t->sums[f - t->flows] = (struct sf_sums) {};
+	*sf_flow_sums(t, f) = (struct sf_sums) {};
 }
 
 /* What was known of a flow is no longer. */

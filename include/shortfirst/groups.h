@@ -1473,7 +1473,7 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 	if (unlikely(refused)) {
 		g->drop_new++;
 		if (f)
-			sf_sums_of(&g->s.table, f - g->s.table.flows)->drops++;
+			sf_flow_sums(&g->s.table, f)->drops++;
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;
 	}
