@@ -625,12 +625,17 @@ def test_where_the_queue_is(box: Box) -> None:
         for link in (18, 10):
             run(f"tc -n net qdisc replace dev slow root tbf rate {link}mbit burst 5kb limit 400kb")
             time.sleep(5)
-            rates = []
-            for _ in range(3):  # TCP may be waiting for a timeout at one time
+            rates: list[int] = []
+            for _ in range(12):
                 told = box.good("status", "eth0")
-                found = re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told)
-                assert found and "down: no queue" in told, told
-                rates.append(int(found[1]))
+                assert "down: no queue" in told, told
+                # A connection that begins, or wins back what it lost, fills both queues;
+                # one that waits for a timeout leaves the link with room
+                if found := re.search(r"up: the queue is NOT here: .* say --up (\d+)kbit", told):
+                    rates.append(int(found[1]))
+                if len(rates) == 3:
+                    break
+            assert len(rates) == 3, told
             assert link * 850 <= max(rates) <= link * 990
         box.stand_in("ss", "sleep 2")  # which measures nothing
         assert percent(box.good("status", "eth0")) < 60
