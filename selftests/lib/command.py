@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 
-# What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not.
+# What prints nothing if it succeeds, and JSON, which is flushed at its end; text is not. Of older
+# versions a process that stays keeps the namespaces that it puts devices into.
 _PROMPT = re.compile(
-    r"(tc|ip) (-s -j \w+ show dev \w+(?P<parent> parent \S+)?|\w+ (add|change|del|replace|set) .*)"
+    r"(tc|ip) (-s -j \w+ show dev \w+(?P<parent> parent \S+)?"
+    r"|(?!link .* netns )\w+ (add|change|del|replace|set) .*)"
 )
 
 
