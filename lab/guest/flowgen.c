@@ -76,7 +76,7 @@ struct term {
 	double arg[3];
 };
 
-enum kind { EXP, FIXED, PARETO, BP };
+enum kind { EXP, FIXED, PARETO, LOMAX, BP };
 
 static const struct {
 	const char *name;
@@ -85,6 +85,7 @@ static const struct {
 	[EXP] = { "exp", 1 },		/* mean */
 	[FIXED] = { "fixed", 1 },
 	[PARETO] = { "pareto", 2 },	/* minimum, alpha */
+	[LOMAX] = { "lomax", 2 },	/* mean, alpha */
 	[BP] = { "bp", 3 },		/* minimum, maximum, alpha */
 };
 
@@ -164,6 +165,8 @@ static double term_draw(const struct term *t, double u)
 		return -k * log(u);
 	case PARETO:
 		return k * pow(u, -1 / p);
+	case LOMAX:
+		return k * (p - 1) * expm1(-log(u) / p);
 	case BP:
 		return k * pow(1 - (1 - u) * (1 - pow(k / p, a)), -1 / a);
 	default:
@@ -201,6 +204,7 @@ static void parse_size(const char *p)
 		total += t->weight;
 		if (!(t->weight > 0 && a[0] > 0) ||
 		    (kind == PARETO && !(a[1] > 0)) ||
+		    (kind == LOMAX && !(a[1] > 1)) ||
 		    (kind == BP && !(a[1] > a[0] && a[2] > 0)))
 			errx(1, "--size: %s: number out of range", name);
 		p += len + 1;

@@ -414,14 +414,26 @@ def pareto(k: float, alpha: float) -> BoundedPareto:
     return BoundedPareto(k, math.inf, alpha)
 
 
-KINDS = {"exp": Exponential, "fixed": Fixed, "pareto": pareto, "bp": BoundedPareto}
+def lomax(mean: float, alpha: float) -> Lomax:
+    """P(S > x) = (1 + x / (mean (alpha - 1)))^-alpha, alpha > 1."""
+    _need(mean > 0 and alpha > 1, "a Lomax distribution has a mean > 0 and alpha > 1")
+    return Lomax(1 / (mean * (alpha - 1)), alpha)
+
+
+KINDS = {
+    "exp": Exponential,
+    "fixed": Fixed,
+    "pareto": pareto,
+    "lomax": lomax,
+    "bp": BoundedPareto,
+}
 TERM = re.compile(r"(?:([^*()]+)\*)?([a-z]+)\(([^()]*)\)")
 
 
 def parse(text: str) -> Sizes:
     """A distribution as flowgen has it: "0.8*exp(4)+0.2*bp(13,5000,1.1)", weights of any sum.
 
-    The kinds are exp(mean), fixed(size), pareto(k,alpha) and bp(k,p,alpha).
+    The kinds are exp(mean), fixed(size), pareto(k,alpha), lomax(mean,alpha) and bp(k,p,alpha).
     """
     weights, parts, at = [], [], 0
     while term := TERM.match(text, at):

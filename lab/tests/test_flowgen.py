@@ -9,8 +9,10 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from lab.models.sizes import parse
 from lab.tests import virtual
 
 LAB = Path(__file__).resolve().parents[1]
@@ -59,6 +61,7 @@ MEANS = {
     "exp(4)": 4,
     "fixed(10)": 10,
     "pareto(3,2.5)": 5,
+    "lomax(20,3)": 20,
     "bp(13,5000,1.1)": bp_mean(13, 5000, 1.1),
     "bp(1,100,1)": math.log(100) / 0.99,
     D1: 0.8 * 4 + 0.2 * bp_mean(13, 5000, 1.1),
@@ -87,6 +90,7 @@ def bp_quantile(q: float) -> float:
     [
         ("exp(4)", 4 * math.log(2), 4 * math.log(10)),
         ("pareto(3,2.5)", 3 * 2**0.4, 3 * 10**0.4),
+        ("lomax(3453,3)", 6906 * (2 ** (1 / 3) - 1), 6906 * (10 ** (1 / 3) - 1)),
         ("bp(13,5000,1.1)", bp_quantile(0.5), bp_quantile(0.9)),
     ],
 )
@@ -95,6 +99,18 @@ def test_quantiles(flowgen: Path, size: str, half: float, nine: float) -> None:
     sizes = sorted(size / 1448 for _, size in flows)
     assert sizes[len(sizes) // 2] == pytest.approx(half, rel=0.03)
     assert sizes[len(sizes) * 9 // 10] == pytest.approx(nine, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "size",
+    ["exp(4)", "pareto(3,2.5)", "lomax(3453,3)", "lomax(20,1.5)", "bp(13,5000,1.1)"],
+)
+def test_sizes_are_the_models(flowgen: Path, size: str) -> None:
+    """What lab.models calculates with is what flows are drawn from, wherever one looks."""
+    drawn = listed(flowgen, "--size", size, "--flows", "60000")
+    flows = np.sort([bytes_ / 1448 for _, bytes_ in drawn])
+    tails = 1 - (np.arange(60000) + 0.5) / 60000
+    assert np.abs(parse(size).tail(flows) - tails).max() < 0.01
 
 
 def test_bounds(flowgen: Path) -> None:
@@ -153,6 +169,8 @@ def test_load_leaves_sizes_alone(flowgen: Path) -> None:
         ["--size", "exp(4,5)"],
         ["--size", "bp(5,4,1)"],
         ["--size", "pareto(3,0)"],
+        ["--size", "lomax(3,1)"],
+        ["--size", "lomax(3)"],
         ["--size", "0*exp(3)"],
         ["--size", "exp(-3)"],
         ["--size", "0.5exp(3)"],

@@ -38,6 +38,7 @@ from lab.models.sizes import (
     Mixture,
     Sizes,
     integral,
+    lomax,
     pareto,
     parse,
 )
@@ -122,6 +123,7 @@ def test_what_the_papers_say_of_sizes() -> None:
     assert 0.8 * 4 / D1.mean == close(0.2, abs=0.001)
     # sched-tcp: a mean of 5 MB
     assert FILES.mean == close(5e6)
+    assert lomax(5e6, 3) == FILES
     # las, Table 1, says a minimum of 1 and a mean of 12
     assert pareto(1, 1.2).mean == close(6)
     assert pareto(2, 1.2).mean == close(12)
@@ -132,9 +134,10 @@ def test_parse() -> None:
     assert parse("4*exp(4)+1*bp(13,5000,1.1)") == D1
     assert parse("fixed(1e3)") == Fixed(1000)
     assert parse("pareto(3,2.5)").mean == close(5)
+    assert parse("lomax(3453,3)").mean == close(3453)
     for text in (
         "", "exp(4", "exp(4,5)", "bp(5,4,1)", "0*exp(3)", "exp(-3)", "0.5exp(3)", "exp(4)+",
-        "exp(4)x", "pareto(3,0)", "norm(3)", "exp()",
+        "exp(4)x", "pareto(3,0)", "norm(3)", "exp()", "lomax(3,1)", "lomax(-3,2)", "lomax(3)",
     ):  # fmt: skip
         with pytest.raises(ValueError, match="no distribution"):
             parse(text)
