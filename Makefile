@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# make                     modules and tc plugins for the running kernel, and sftop, if what
-#                          it is built with is there: sftop/Makefile
+# make                     modules and tc plugins for the running kernel, and sftop and
+#                          sched-tcp, if what they are built with is there: sftop/Makefile,
+#                          sched_tcp/Makefile
 # make KDIR=DIR            the same for another kernel's build directory
 # make install, uninstall  put them in place or take them away (DESTDIR=)
 # make install-nl          shortfirst-nl too, which sets and shows our qdiscs where tc loads
@@ -69,7 +70,7 @@ VERSION	= $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 SRCDIR	= /usr/src/shortfirst-$(VERSION)
 PYTHON	:= PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 
-all: modules plugins sftop
+all: modules plugins sftop sched_tcp
 
 modules:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
@@ -79,6 +80,9 @@ plugins:
 
 sftop:
 	$(MAKE) -C sftop
+
+sched_tcp:
+	$(MAKE) -C sched_tcp
 
 # With the headers of musl, where the compiler's machine has them
 TRIPLET	= $(shell $(CC) -dumpmachine)
@@ -110,6 +114,7 @@ install: all
 	$(MAKE) -C tc-plugins install DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command install DESTDIR="$(DESTDIR)"
 	$(MAKE) -C sftop install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C sched_tcp install DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 install-nl:
@@ -120,6 +125,7 @@ uninstall:
 	$(MAKE) -C tc-plugins uninstall DESTDIR="$(DESTDIR)"
 	$(MAKE) -C command uninstall DESTDIR="$(DESTDIR)"
 	$(MAKE) -C sftop uninstall DESTDIR="$(DESTDIR)"
+	$(MAKE) -C sched_tcp uninstall DESTDIR="$(DESTDIR)"
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 installcheck:
@@ -147,6 +153,7 @@ clean:
 	-$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" clean
 	$(MAKE) -C tc-plugins clean
 	$(MAKE) -C sftop clean
+	$(MAKE) -C sched_tcp clean
 	$(MAKE) -C lab/guest clean
 	rm -rf build vm/lockstep.so selftests/nl selftests/smoke
 
@@ -202,6 +209,6 @@ test-deb: setup
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins plugins-musl sftop testtools smoke install install-nl install-sources \
-	uninstall installcheck sparse strict clean setup demo experiment figures bench \
+.PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
+	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
 	bench-check pace test coverage tdc check cross deb test-deb shell

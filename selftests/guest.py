@@ -27,6 +27,7 @@ KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 # What makes a kind another to its parents; one kind is enough for what is the same in several
 VARIANTS = {"las": {"hosts": "hosts both fair 16384b"}}
 OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
+SCHED_TCP = Path("/usr/sbin/sched-tcp")
 FOREIGN = os.uname().machine != "x86_64"
 
 
@@ -46,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "kmemleak: the kernel has to look for leaks",
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
+        "sched_tcp: sched-tcp has to be there",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
         "mended: old kernels have bugs of their own there",
         "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
@@ -71,6 +73,8 @@ def _cannot(item: pytest.Item) -> str:
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("kprobes") and FOREIGN:
         return "run2c_isn does not know this processor's registers, or is not tried on it"
+    if item.get_closest_marker("sched_tcp") and not SCHED_TCP.exists():
+        return "sched-tcp is built for the distributions' kernels"
     if item.get_closest_marker("mended") and os.uname().release.startswith("5.10."):
         return "5.10 has bugs of its own there, which were mended later"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():

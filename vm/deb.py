@@ -12,7 +12,10 @@ from .root import VMError, bootstrap, kept_root, locked, logged
 
 # The oldest release for which they are
 _SUITE = "bookworm"
-_PACKAGES = "build-essential debhelper dh-dkms libncurses-dev libnl-3-dev lintian".split()
+_PACKAGES = (
+    "build-essential debhelper dh-dkms libconfuse-dev libevent-dev libjansson-dev libncurses-dev"
+    " libnl-3-dev libssl-dev lintian uthash-dev"
+).split()
 _BUILD = """set -e
 export DEB_BUILD_OPTIONS=noautodbgsym
 if [ "$1" ]; then

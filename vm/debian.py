@@ -27,7 +27,8 @@ from .machine import text_of
 from .root import VMError, bootstrap, kept_root, need
 
 _PACKAGES = (
-    "systemd-sysv udev iproute2 iputils-ping ethtool kmod libncursesw6 libnl-3-200 dkms gcc"
+    "systemd-sysv udev iproute2 iputils-ping ethtool kmod libncursesw6 libnl-3-200 dkms gcc adduser"
+    " libconfuse2 libevent-core-2.1-7 libevent-extra-2.1-7 libjansson4 libssl3"
     " make nftables procps python3 busybox-static linux-image-cloud-amd64 linux-headers-cloud-amd64"
 ).split()
 SUITES = ("bookworm", "trixie")

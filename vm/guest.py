@@ -2,6 +2,7 @@
 """Run one guest and judge how it went."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,10 @@ class Result:
     kept: bool = False  # from an earlier run of the same
 
 
+def _mode(data: bytes | Path) -> int:
+    return 0o755 if isinstance(data, Path) and os.access(data, os.X_OK) else 0o644
+
+
 class Guest:
     """One guest and its job. Guests with different names may run at the same time.
 
@@ -44,7 +49,8 @@ class Guest:
     modules  kernel modules to load first; None: the default list, but none of a functional guest
     needs    the scripts and programs of lab/guest that it gets, unless functional; None: all. With
              a / before it, a program of the root, which is there only if it is named
-    files    more files for the guest: absolute path there -> content or a file here
+    files    more files for the guest: absolute path there -> content or a file here, which may be
+             a program
     timeout  seconds for all of the run; silence: seconds without any output
     fresh    run it even if what it gives is known, as it may be of a virtual one
     executor what runs it, as execute() does here: workers on other machines (workers.py)
@@ -79,7 +85,8 @@ class Guest:
         self.silence = silence or (120 if mode == FUNCTIONAL else 900)
         self.directory = built.home / "runs" / name
         self.files = {
-            path.lstrip("/"): initramfs.file(data) for path, data in (files or {}).items()
+            path.lstrip("/"): initramfs.file(data, _mode(data))
+            for path, data in (files or {}).items()
         }
         self.job = self._place(job)
         self._stopped = threading.Event()

@@ -20,15 +20,19 @@ from selftests import smoke
 
 from . import verdicts
 from .build import CHECKOUT, prepare
+from .daemon import make_daemon
 from .guest import Guest
 from .kernels import COVERAGE, NATIVE, SANITIZED
 from .processors import FOREIGN, ROOTLESS
-from .root import VMError
+from .root import SUITES, VMError
 
 HOST_TESTS = [
     *("vm", "selftests/host", "lab", "openwrt/tests/host", "sftop/tests/host"),
+    "sched_tcp/tests",
     *map(str, sorted(CHECKOUT.glob("sch_*/tests/host"))),
     "--ignore=lab/guest/tests",
+    "--ignore=sched_tcp/tests/guest",
+    "-m not long",
 ]
 # Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
@@ -129,6 +133,7 @@ class InGuest(Task):
             name=self.name,
             job=str(CHECKOUT / "selftests/run"),
             args=self.arguments,
+            files={"/usr/sbin/sched-tcp": make_daemon()} if self.kernel in SUITES else {},
             timeout=TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT,
             silence=SILENCE,
         )

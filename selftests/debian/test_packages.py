@@ -13,7 +13,7 @@ from vm.build import CHECKOUT
 from vm.debian import NEWER, Debian
 
 OURS = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
-PACKAGES = "shortfirst-dkms shortfirst-tools"
+PACKAGES = "shortfirst-dkms shortfirst-tools shortfirst-sched-tcp"
 BUILD = 3600  # seconds for a command that builds the modules; where there is KVM it is one minute
 
 known: dict[str, str] = {}  # what a test has seen that later ones need
