@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The programs that the tests run, built when they are wanted."""
+
+import functools
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TREE = HERE.parents[1]
+FLAGS = "-O2 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-missing-field-initializers -Werror"
+
+
+@functools.cache
+def churn() -> str:
+    """The path of the program churn."""
+    program = TREE / "build/sched_tcp/churn"
+    source = HERE / "churn.c"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        fresh = program.with_name(f"churn.{os.getpid()}")
+        words = [os.environ.get("CC", "cc"), *FLAGS.split(), "-o", str(fresh), str(source)]
+        subprocess.run(words, check=True)
+        fresh.rename(program)
+    return str(program)
+
+
+@functools.cache
+def daemon() -> str:
+    """That of sched-tcp; SCHED_TCP tells of another one, such as one with sanitizers."""
+    if "SCHED_TCP" in os.environ:
+        return os.environ["SCHED_TCP"]
+    program = TREE / "build/sched_tcp/sched-tcp"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    words = ["make", "-s", "-C", str(HERE.parent), str(program), f"PROGRAM={program}"]
+    subprocess.run(words, check=True)
+    return str(program)
+
+
+def sanitized() -> bool:
+    """Is it the daemon that has sanitizers?"""
+    return b"__asan_init" in Path(os.environ.get("SCHED_TCP", os.devnull)).read_bytes()
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports of this host that are free for now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

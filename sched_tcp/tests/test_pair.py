@@ -1,0 +1,923 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two daemons, each in a network namespace, tried from outside.
+
+Whether bytes are right and ends are told is judged by churn; here is what else can happen.
+With CONNECTIONS=8 in the environment there are as many times more, for a quarter of an hour. Those
+with the mark long take minutes, and more on a busy machine: make test leaves them to who runs this
+file.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sched_tcp.tests import frames
+from sched_tcp.tests.frames import BYE, CREDIT, DATA, FIN, OPEN, OPENED, RESET, WELCOME, frame
+from sched_tcp.tests.pair import (
+    ALLOW,
+    FAR,
+    FORWARDS,
+    NEAR,
+    PEERS,
+    PROXIED,
+    SAFE,
+    SERVERS,
+    SOCKS,
+    TUNNEL,
+    Daemon,
+    Link,
+    Pair,
+    inside,
+    until,
+)
+from sched_tcp.tests.programs import sanitized
+
+POLICIES = ("tcp", "srpt", "las", "fair", "mu")
+LONG = 600  # seconds; only what hangs takes so long
+TIMES = int(os.environ.get("CONNECTIONS", "1"))
+MANY = "handshakes = 4096"  # all that churn opens at once
+# Answers of SOCKS
+GRANTED, FAILED, NOT_ALLOWED, NO_NETWORK, NO_HOST, REFUSED = range(6)
+
+
+@pytest.fixture(scope="module")
+def link() -> Iterator[Link]:
+    with Link() as made:
+        yield made
+
+
+@pytest.fixture
+def pair(link: Link, tmp_path: Path) -> Iterator[Pair]:
+    made = Pair(link, tmp_path)
+    try:
+        yield made
+    finally:
+        ended = [each.process.poll() for each in made.both if each.process]
+        made.end()
+        for each in made.both:
+            log = each.home / "log"
+            text = log.read_text(errors="replace") if log.exists() else ""
+            assert "Sanitizer" not in text and "runtime error" not in text, text
+    assert not any(ended), "a daemon has ended with a failure"
+
+
+def judged(process: subprocess.Popen[str], *, broken: bool = False) -> dict[str, int]:
+    """What churn has counted; it fails, unless all is right."""
+    out, told = process.communicate(timeout=LONG)
+    assert process.returncode == 0, f"{told}{out}"
+    what = json.loads(out)
+    assert broken or not what["broken"]
+    return what
+
+
+def churning(pair: Pair, connections: int, *options: str, **how: object) -> subprocess.Popen[str]:
+    words = pair.churn("--connections", str(connections * TIMES), *options, **how)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def churned(pair: Pair, connections: int, *options: str, **how: object) -> dict[str, int]:
+    return judged(churning(pair, connections, *options, **how))
+
+
+def received(daemon: Daemon) -> int:
+    sessions = [s for peer in daemon.status()["peers"] for s in peer["sessions"]]
+    return sum(session["received"] for session in sessions)
+
+
+def reset(connection: socket.socket) -> bool:
+    """Is it reset, whatever comes before? Not if it ends as if complete."""
+    try:
+        while connection.recv(65536):
+            pass
+    except (ConnectionResetError, BrokenPipeError):
+        return True
+    return False
+
+
+def turned_away(pair: Pair, six: bool = False) -> bool:
+    """Is a client of a forwarded port reset? It may be before it knows that it is connected."""
+    try:
+        with pair.client(six=six) as client:
+            return reset(client)
+    except ConnectionResetError:
+        return True
+
+
+def abort(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def exactly(connection: socket.socket, length: int) -> bytes:
+    data = b""
+    while len(data) < length and (more := connection.recv(length - len(data))):
+        data += more
+    return data
+
+
+def echo(pair: Pair, data: bytes = b"all is well") -> None:
+    """One more flow goes there and back."""
+    with pair.server(SERVERS[1]) as server, pair.client(FORWARDS[1]) as client:
+        client.sendall(data)
+        served, _ = server.accept()
+        with served:
+            assert exactly(served, len(data)) == data
+            served.sendall(data[::-1])
+            assert exactly(client, len(data)) == data[::-1]
+            client.shutdown(socket.SHUT_WR)
+            assert served.recv(1) == b""
+    assert client.fileno() == -1
+
+
+def ask_socks(pair: Pair, host: str, port: int) -> tuple[int, socket.socket]:
+    """What SOCKS answers."""
+    client = pair.client(SOCKS)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    kind = b"\4" if ":" in host else b"\1"
+    client.sendall(b"\5\1\0")
+    assert exactly(client, 2) == b"\5\0"
+    client.sendall(b"\5\1\0" + kind + socket.inet_pton(family, host) + struct.pack("!H", port))
+    answer = exactly(client, 4)
+    assert len(answer) == 4 and answer[0] == 5, answer
+    exactly(client, 6 if answer[3] == 1 else 18)
+    return answer[1], client
+
+
+# ------------------------------------------------------------------ trust, and ways to begin
+
+
+def key(pair: Pair, where: Daemon, text: str) -> None:
+    path = where.home / "key"
+    path.write_text(text)
+    path.chmod(0o600)
+
+
+def with_key(pair: Pair, near: str = "5a" * 32, far: str = "5a" * 32) -> str:
+    key(pair, pair.near, near)
+    key(pair, pair.far, far)
+    return f'psk = "{pair.near.home.parent}/SIDE/key"'
+
+
+def openssl(*words: str, cwd: Path) -> None:
+    subprocess.run(["openssl", *words], cwd=cwd, check=True, capture_output=True)
+
+
+def authority(home: Path, name: str) -> None:
+    openssl(
+        *"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj".split(),
+        *(f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem"),
+        cwd=home,
+    )
+
+
+def certificate(home: Path, by: str, name: str, to: str | None = None) -> None:
+    """That has the DNS name @name; files are named @to."""
+    to = to or name
+    openssl(
+        *"req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj".split(),
+        *(f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
+        *("-keyout", f"{to}.key", "-out", f"{to}.csr"),
+        cwd=home,
+    )
+    (home / f"{to}.ext").write_text(f"subjectAltName=DNS:{name}\n")
+    openssl(
+        *f"x509 -req -days 2 -in {to}.csr -CA {by}.pem -CAkey {by}.key -CAcreateserial".split(),
+        *("-out", f"{to}.pem", "-extfile", f"{to}.ext"),
+        cwd=home,
+    )
+    (home / f"{to}.key").chmod(0o600)
+
+
+def with_certificates(pair: Pair, near: str = "near", by: str = "ca") -> str:
+    """@near: which certificate the origin has, @by: by whom"""
+    home = pair.near.home.parent
+    authority(home, "ca")
+    if by != "ca":
+        authority(home, by)
+    certificate(home, by, near, "near")
+    certificate(home, "ca", "far")
+    return (
+        f'certificate = "{home}/SIDE.pem" key = "{home}/SIDE.key" authority = "{home}/ca.pem" '
+        f'name = "OTHER"'
+    )
+
+
+TRUSTS: dict[str, Callable[[Pair], str]] = {
+    "psk": with_key,
+    "certificate": with_certificates,
+    "tunnel": lambda pair: TUNNEL,
+}
+
+
+@pytest.mark.parametrize(
+    ("trust", "six"), [("psk", True), ("certificate", False), ("tunnel", True)]
+)
+def test_trust(pair: Pair, trust: str, six: bool) -> None:
+    pair.configure(TRUSTS[trust](pair), six=six, more=MANY)
+    pair.begin()
+    churned(pair, 100)
+    pair.empty()
+
+
+@pytest.mark.parametrize(("policy", "trust"), zip(POLICIES, ["tunnel", "psk"] * 3, strict=False))
+def test_policy(pair: Pair, policy: str, trust: str) -> None:
+    """Over a link that is slow, so that there is something to choose."""
+    pair.configure(TRUSTS[trust](pair), policy=policy, more=MANY)
+    with pair.link.slow("100mbit"):
+        pair.begin()
+        churned(pair, 200, "--at-once", "300", "--largest", "5000000")
+        pair.empty()
+
+
+@pytest.mark.parametrize("trust", ["psk", "tunnel"])
+def test_one_carrier(pair: Pair, trust: str) -> None:
+    pair.configure(TRUSTS[trust](pair) + " one-carrier = yes", more=MANY)
+    with pair.link.slow("100mbit"):
+        pair.begin()
+        churned(pair, 120, "--at-once", "200")
+
+
+def test_small_windows(pair: Pair) -> None:
+    """Credit and queues are a bound nearly all the time."""
+    pair.configure(more=f"{MANY} window = 64K queue = 64K memory = 4M")
+    pair.begin()
+    churned(pair, 120, "--at-once", "200")
+    pair.empty()
+
+
+@pytest.mark.long
+def test_burst(pair: Pair) -> None:
+    """Many that come at once are no reason to refuse any."""
+    pair.configure()
+    pair.begin()
+    churned(pair, 1000, "--at-once", "1000", "--largest", "200000")
+
+
+@pytest.mark.long
+def test_many(pair: Pair) -> None:
+    pair.configure(policy="las", more=MANY)
+    pair.begin()
+    churned(pair, 1000, "--at-once", "1000", "--largest", "1000000")
+    pair.empty()
+    assert all(each.descriptors() < 50 for each in pair.both)
+
+
+@pytest.mark.long
+def test_policy_changes(pair: Pair) -> None:
+    """While flows are there, again and again."""
+    pair.configure(more=MANY)
+    with pair.link.slow("100mbit"):
+        pair.begin()
+        churn = churning(pair, 200, "--at-once", "300")
+        for policy in POLICIES * 4:
+            for each in pair.both:
+                each.command("policy", "pair", policy)
+            time.sleep(0.3)
+        judged(churn)
+    pair.empty()
+
+
+# ------------------------------------------------------------------ one of them goes away
+
+
+def killed(pair: Pair, which: Daemon, how: int) -> None:
+    churn = churning(pair, 1500, "--at-once", "200", "--allow-broken")
+    for again in (1, 2):
+        until(lambda: received(pair.near) + received(pair.far) > 5_000_000)
+        status = which.end(how)
+        assert status == (0 if how == signal.SIGTERM else -how), again
+        time.sleep(0.5)
+        which.begin()
+    judged(churn, broken=True)
+    churned(pair, 60)
+    pair.empty()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("how", "trust"), [(signal.SIGKILL, "psk"), (signal.SIGKILL, "tunnel"), (signal.SIGTERM, "psk")]
+)
+@pytest.mark.parametrize("side", ["near", "far"])
+def test_ended(pair: Pair, side: str, how: signal.Signals, trust: str) -> None:
+    """What it carried is reset, at both ends, and never ends as if complete; then all goes on."""
+    pair.configure(TRUSTS[trust](pair), more=MANY)
+    pair.begin()
+    killed(pair, getattr(pair, side), how)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("side", ["near", "far"])
+def test_idle_flows_reset(pair: Pair, side: str, how: signal.Signals) -> None:
+    """Also those on which nothing is said, or only one direction has not ended."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        clients = [pair.client() for _ in range(3)]
+        served = [server.accept()[0] for _ in clients]
+        for each in (clients[1], served[2]):
+            each.shutdown(socket.SHUT_WR)
+        assert served[1].recv(1) == clients[2].recv(1) == b""
+        getattr(pair, side).end(how)
+        assert all(reset(each) for each in (*served[:1], served[2], *clients[:2]))
+        for each in clients + served:
+            each.close()
+
+
+@pytest.mark.long
+def test_carriers_break(pair: Pair) -> None:
+    """What the network resets breaks those that it carried, no others, and none of them hangs."""
+    pair.configure(more=MANY)
+    pair.begin()
+    churn = churning(pair, 1500, "--at-once", "200", "--allow-broken")
+    with pair.link.slow("30mbit"):
+        for _ in range(30):
+            time.sleep(0.3)
+            words = ["ss", "--kill", "-tnH", "state", "established", "dport", f":{PEERS}"]
+            listed = subprocess.run(
+                ["ip", "netns", "exec", pair.link.near, *words[:1], *words[2:]],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split("\n")
+            ports = [line.split()[2].rsplit(":", 1)[1] for line in listed if line]
+            for port in ports[::10]:
+                subprocess.run(
+                    ["ip", "netns", "exec", pair.link.near, *words, "sport", f":{port}"],
+                    capture_output=True,
+                    check=True,
+                )
+        what = judged(churn, broken=True)
+    assert what["broken"]
+    churned(pair, 60)
+    pair.empty()
+
+
+# ------------------------------------------------------------------ ends and resets
+
+
+def test_reset_after_end(pair: Pair) -> None:
+    """A client that has ended, and waits, is gone: the server is told, though it says nothing."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        client = pair.client()
+        client.sendall(b"x")
+        served, _ = server.accept()
+        served.settimeout(SAFE)
+        client.shutdown(socket.SHUT_WR)
+        assert exactly(served, 2) == b"x"
+        abort(client)
+        # The end has been seen; a reset after it poll() tells
+        until(lambda: served.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0)
+        served.close()
+    pair.empty()
+
+
+def test_reset_while_full(pair: Pair) -> None:
+    """A client is gone of which nothing is read, since the server does not read."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        client = pair.client()
+        client.setblocking(False)
+        served, _ = server.accept()
+        quiet = time.monotonic()
+        while time.monotonic() < quiet + 1:
+            try:
+                client.send(bytes(65536))
+                quiet = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.05)
+        abort(client)
+        until(lambda: served.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0)
+        served.close()
+    pair.empty()
+
+
+def test_slow_reader_is_alone(pair: Pair) -> None:
+    pair.configure(more=f"{MANY} memory = 16M")
+    pair.begin()
+    data = os.urandom(1 << 20) * 40
+    with pair.server(9010) as server:
+        answer, client = ask_socks(pair, FAR[0], 9010)
+        assert answer == GRANTED
+        served, _ = server.accept()
+        sender = threading.Thread(target=lambda: (served.sendall(data), served.close()))
+        sender.start()
+        churned(pair, 100, "--timeout", "60")
+        assert sender.is_alive()
+        assert exactly(client, len(data) + 1) == data
+        sender.join()
+        client.close()
+    pair.empty()
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def test_refused(pair: Pair) -> None:
+    """Nobody listens there."""
+    pair.configure()
+    pair.begin()
+    assert turned_away(pair)
+    assert turned_away(pair, six=True)
+    for host in FAR:
+        answer, client = ask_socks(pair, host, SERVERS[0])
+        assert answer == REFUSED
+        assert client.recv(1) == b""
+    pair.empty()
+
+
+def test_not_allowed(pair: Pair) -> None:
+    pair.configure()
+    pair.begin()
+    for host, port in ((FAR[0], 22), (FAR[1], 9100), ("127.0.0.1", 9000), ("192.0.2.1", 9000)):
+        answer, client = ask_socks(pair, host, port)
+        assert answer == NOT_ALLOWED
+        client.close()
+    assert pair.far.log.count(">not-allowed ") == 4
+    pair.empty()
+
+
+def test_mapped_address(pair: Pair) -> None:
+    """An address of IPv4 in IPv6's spelling is the same, allowed or not."""
+    pair.configure()
+    pair.begin()
+    with pair.server():
+        answer, client = ask_socks(pair, f"::ffff:{FAR[0]}", SERVERS[0])
+        assert answer == GRANTED
+        client.close()
+    answer, client = ask_socks(pair, "::ffff:127.0.0.1", SERVERS[0])
+    assert answer == NOT_ALLOWED
+
+
+def test_unreachable(pair: Pair) -> None:
+    pair.configure()
+    pair.far.configure(pair.far.text.replace(ALLOW, 'allow = {"*:1-65535"}'))
+    pair.begin()
+    answer, _ = ask_socks(pair, "192.0.2.1", 9000)
+    assert answer in (NO_NETWORK, NO_HOST)
+    answer, _ = ask_socks(pair, "10.7.0.99", 9000)  # nobody has it
+    assert answer in (NO_NETWORK, NO_HOST)
+
+
+def test_no_far_end(pair: Pair) -> None:
+    pair.configure()
+    pair.near.begin()
+    answer, _ = ask_socks(pair, FAR[0], SERVERS[0])
+    assert answer == FAILED or answer in (NO_NETWORK, NO_HOST)
+    assert turned_away(pair)
+    pair.far.begin()
+    echo(pair)
+
+
+def test_flows(pair: Pair) -> None:
+    """No more than may be; then there is room again."""
+    pair.configure(more="flows = 20")
+    pair.begin()
+    with pair.server() as server:
+        clients = [pair.client() for _ in range(20)]
+        served = [server.accept()[0] for _ in clients]
+        for client, each in zip(clients, served, strict=True):
+            each.sendall(b"x")
+            assert client.recv(1) == b"x"
+        assert turned_away(pair)
+        assert ask_socks(pair, FAR[0], SERVERS[0])[0] == FAILED
+        assert pair.near.logged("flow-refused")
+        for each in clients + served:
+            each.close()
+        pair.empty()
+    echo(pair)
+
+
+def test_flows_far(pair: Pair) -> None:
+    """The far end's bound is told, too."""
+    pair.configure()
+    pair.far.configure("flows = 20\n" + pair.far.text)
+    pair.begin()
+    with pair.server() as server:
+        clients = [pair.client() for _ in range(20)]
+        served = [server.accept()[0] for _ in clients]
+        assert turned_away(pair)
+        assert ask_socks(pair, FAR[0], SERVERS[0])[0] == FAILED
+        for each in clients + served:
+            each.close()
+        pair.empty()
+    echo(pair)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sanitized(), reason="sanitizers keep what is freed")
+def test_memory(pair: Pair) -> None:
+    """2000 that read nothing for a while, in both directions: what the manual says is all."""
+    pair.configure(more=f"{MANY} memory = 32M flows = 3000", policy="srpt")
+    pair.begin()
+    least = [each.memory("VmRSS") for each in pair.both]
+    churned(
+        pair, 2000, *"--at-once 2000 --up 300000 --down 300000".split(),
+        *"--stall 20 --no-resets --timeout 200".split(),
+    )  # fmt: skip
+    for each, before in zip(pair.both, least, strict=True):
+        used = each.memory() - before
+        print(f"{each.netns}: {used >> 20} MiB and {before >> 20} MiB at first")
+        assert used < (32 << 20) + 2000 * (96 << 10), f"{used >> 20} MiB"
+    pair.empty()
+
+
+# ------------------------------------------------------------------ reload
+
+
+def test_reload(pair: Pair) -> None:
+    pair.configure()
+    pair.begin()
+    good = pair.far.text
+    with pair.server() as server, pair.client() as client:
+        served, _ = server.accept()
+        pair.far.configure(good.replace("9000-9099", "9001-9099").replace("srpt", "las"))
+        pair.far.send(signal.SIGHUP)
+        until(lambda: pair.far.logged("reloaded"))
+        assert pair.far.status()["peers"][0]["policy"] == "las"
+        assert turned_away(pair)
+        assert ask_socks(pair, FAR[0], SERVERS[0])[0] == NOT_ALLOWED
+        echo(pair)
+        served.sendall(b"still here")
+        assert exactly(client, 10) == b"still here"
+        pair.far.configure(good + "\nnonsense = 1\n")
+        pair.far.send(signal.SIGHUP)
+        until(lambda: pair.far.logged("config-refused"))
+        assert ask_socks(pair, FAR[0], SERVERS[0])[0] == NOT_ALLOWED
+        client.sendall(b"and here")
+        assert exactly(served, 8) == b"and here"
+        served.close()
+    pair.far.configure(good)
+    pair.far.send(signal.SIGHUP)
+    until(lambda: pair.far.log.count(">reloaded ") == 2)
+    with pair.server():
+        assert ask_socks(pair, FAR[0], SERVERS[0])[0] == GRANTED
+    pair.empty()
+
+
+def test_reload_key(pair: Pair) -> None:
+    """Flows stay; who comes later needs the new key."""
+    pair.configure(with_key(pair))
+    pair.begin()
+    with pair.server() as server, pair.client() as client:
+        served, _ = server.accept()
+        key(pair, pair.far, "a5" * 32)
+        pair.far.send(signal.SIGHUP)
+        until(lambda: pair.far.logged("reloaded"))
+        assert turned_away(pair)
+        client.sendall(b"still here")
+        assert exactly(served, 10) == b"still here"
+        key(pair, pair.near, "a5" * 32)
+        pair.near.send(signal.SIGHUP)
+        until(lambda: pair.near.logged("reloaded"))
+        echo(pair)
+        served.close()
+
+
+@pytest.mark.long
+def test_reload_while_busy(pair: Pair) -> None:
+    pair.configure(with_key(pair), more=MANY)
+    pair.begin()
+    churn = churning(pair, 400)
+    for n in range(1, 11):
+        for each in pair.both:
+            each.send(signal.SIGHUP)
+            until(lambda each=each, n=n: each.log.count(">reloaded ") >= n)
+    judged(churn)
+
+
+# ------------------------------------------------------------------ strangers
+
+
+def stranger(pair: Pair) -> socket.socket:
+    with inside(pair.link.near):
+        return socket.create_connection((FAR[0], PEERS), timeout=SAFE)
+
+
+def nothing_relayed(pair: Pair, event: str = "handshake-failed") -> None:
+    assert turned_away(pair)
+    assert ask_socks(pair, FAR[0], SERVERS[0])[0] != GRANTED
+    until(lambda: pair.far.logged(event))
+    assert received(pair.far) == 0
+
+
+def test_wrong_key(pair: Pair) -> None:
+    pair.configure(with_key(pair, far="a5" * 32))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair)
+    assert pair.near.logged("handshake-failed")
+
+
+def test_wrong_name(pair: Pair) -> None:
+    """A key that the far end does not know of."""
+    pair.configure(with_key(pair))
+    pair.far.configure(pair.far.text.replace("peer pair", "peer other"))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair)
+
+
+def test_wrong_certificate(pair: Pair) -> None:
+    """By the right authority, with another name."""
+    pair.configure(with_certificates(pair, near="mallory"))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair)
+
+
+def test_wrong_authority(pair: Pair) -> None:
+    pair.configure(with_certificates(pair, by="evil"))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair)
+
+
+def test_no_tls(pair: Pair) -> None:
+    """To who expects TLS frames are garbage."""
+    pair.configure(with_key(pair))
+    pair.near.configure(re.sub(r'psk = "\S+"', TUNNEL, pair.near.text))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair)
+
+
+def test_tls_unwanted(pair: Pair) -> None:
+    """To who expects frames TLS is garbage."""
+    pair.configure(with_key(pair))
+    pair.far.configure(re.sub(r'psk = "\S+"', TUNNEL, pair.far.text))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair, "carrier-broken")
+
+
+def test_not_from_there(pair: Pair) -> None:
+    """Tunnel, but not from one of its addresses."""
+    pair.configure(TUNNEL)
+    pair.far.configure(pair.far.text.replace(TUNNEL, 'tunnel = {"10.8.0.0/24"}'))
+    pair.begin()
+    with pair.server():
+        nothing_relayed(pair, "carrier-refused")
+
+
+GARBAGE = {
+    "zeros": bytes(1000),
+    "ones": b"\xff" * 1000,
+    "http": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "random": bytes((i * i * 31 + i) % 251 for i in range(5000)),
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600),
+}
+
+
+@pytest.mark.parametrize("trust", ["psk", "tunnel"])
+@pytest.mark.parametrize("what", GARBAGE)
+def test_garbage(pair: Pair, what: str, trust: str) -> None:
+    """A line each, and all others are as they were."""
+    pair.configure(TRUSTS[trust](pair))
+    pair.begin()
+    for _ in range(5):
+        with stranger(pair) as mad:
+            frames.Peer(mad).say(GARBAGE[what])
+            assert frames.Peer(mad).ends()
+    until(lambda: pair.far.log.count(">carrier-broken ") >= 5)
+    echo(pair)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("trust", ["psk", "tunnel"])
+def test_silent_strangers(pair: Pair, trust: str) -> None:
+    """Who says nothing goes after a while, and keeps nobody out until then."""
+    pair.configure(TRUSTS[trust](pair), more="timeout = 3 handshakes = 20")
+    pair.begin()
+    silent = [stranger(pair) for _ in range(100)]
+    for _ in range(5):
+        echo(pair)
+    assert all(frames.Peer(each).ends() for each in silent)
+    for each in silent:
+        each.close()
+    echo(pair)
+    pair.empty()
+
+
+# ------------------------------------------------------------------ a peer that breaks the rules
+
+GO = frames.opening(FAR[0], SERVERS[0])
+# What follows HELLO and OPEN of flow 1, which is opened
+RULES = {
+    "type 0": frame(0),
+    "type 9": frame(9),
+    "type 255": frame(255),
+    "flags": frame(DATA, 1, 0, b"x", 0x80),
+    "hello twice": frames.hello(bytes(16)),
+    "welcome": frames.hello(bytes(16), kind=WELCOME),
+    "opened": frame(OPENED, 1, 65536),
+    "open twice": frame(OPEN, 1, 65536, GO),
+    "open garbage": frame(OPEN, 2, 65536, b"\1" * 60),
+    "open short": frame(OPEN, 2, 65536, GO[:-1]),
+    "open long": frame(OPEN, 2, 65536, GO + b"x"),
+    "open with port 0": frame(OPEN, 2, 65536, GO[:-2] + b"\0\0"),
+    "much credit": frame(OPEN, 2, 0xFFFFFFFF, GO),
+    "beyond credit": frame(DATA, 1, 1 << 30, b"x"),
+    "data twice": frame(DATA, 1, 0, b"x") * 2,
+    "piece twice": frame(DATA, 1, 10, b"x") * 2,
+    "after the end": frame(DATA, 1, 0, b"x", FIN) + frame(DATA, 1, 1, b"x"),
+    "two ends": frame(DATA, 1, 5, b"", FIN) + frame(DATA, 1, 6, b"", FIN),
+    "piece after the end": frame(DATA, 1, 10, b"x") + frame(DATA, 1, 0, b"x", FIN),
+    "confirms too much": frame(CREDIT, 1, 65536, struct.pack("!I", 1)),
+    "confirms an end": frame(CREDIT, 1, 65536, bytes(4), FIN),
+    "credit beyond": frame(CREDIT, 1, 0x60000000, bytes(4)),
+    "credit short": frame(CREDIT, 1, 65536, b"x"),
+    "after bye": frame(BYE) + frame(DATA, 1, 0, b"x"),
+    "bye twice": frame(BYE) * 2,
+    "long": frames.HEAD.pack(OPEN, 0, 65535, 2, 0) + bytes(65535),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_breaks_rules(pair: Pair, rule: str) -> None:
+    """It is thrown out, and what it carried is reset; the flows of others go on."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server, pair.client() as client:
+        other, _ = server.accept()
+        mad = frames.Peer(stranger(pair))
+        mad.say(frames.hello(mad.session), frame(OPEN, 1, 65536, GO))
+        served, _ = server.accept()
+        mad.until(OPENED)
+        before = pair.far.log.count(">carrier-broken ")
+        mad.say(RULES[rule])
+        assert mad.ends()
+        assert pair.far.log.count(">carrier-broken ") > before, pair.far.log
+        assert reset(served)
+        for data in (b"to", b"fro"):
+            client.sendall(data)
+            assert exactly(other, len(data)) == data
+        other.close()
+        mad.socket.close()
+    pair.empty()
+
+
+# Before there is a flow
+FIRST = {
+    "no hello": frame(OPEN, 1, 65536, GO),
+    "data": frame(DATA, 1, 0, b"x"),
+    "bye": frame(BYE),
+    "welcome": frames.hello(bytes(16), kind=WELCOME),
+    "version": frames.hello(bytes(16)).replace(b"SFT\1", b"SFT\2"),
+    "magic": frames.hello(bytes(16)).replace(b"SFT", b"XXX"),
+    "short": frame(frames.HELLO, 1, 0, b"SFT\1" + bytes(15)),
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_first_frame(pair: Pair, first: str) -> None:
+    pair.configure()
+    pair.begin()
+    mad = frames.Peer(stranger(pair))
+    mad.say(FIRST[first])
+    assert mad.ends()
+    assert pair.far.logged("carrier-broken")
+    echo(pair)
+
+
+def test_truncated(pair: Pair) -> None:
+    """A frame that never ends, and a connection that does: a break."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        for cut in (1, 5, 11, 12, 13, 20):
+            mad = frames.Peer(stranger(pair))
+            mad.say(frames.hello(mad.session), frame(OPEN, 1, 65536, GO))
+            served, _ = server.accept()
+            mad.until(OPENED)
+            mad.say(frame(DATA, 1, 0, b"0123456789")[:cut])
+            mad.socket.close()
+            assert reset(served), cut
+            served.close()
+    pair.empty()
+
+
+def test_good_peer(pair: Pair) -> None:
+    """The frames themselves are right: this one keeps the rules."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        peer = frames.Peer(stranger(pair))
+        peer.say(frames.hello(peer.session), frame(OPEN, 1, 65536, GO))
+        peer.say(frame(DATA, 1, 4, b"ahead"), frame(DATA, 1, 0, b"get "))
+        served, _ = server.accept()
+        assert exactly(served, 9) == b"get ahead"
+        assert peer.next()[0] == WELCOME
+        peer.until(OPENED)
+        served.sendall(b"answer")
+        served.shutdown(socket.SHUT_WR)
+        data = b""
+        while len(data) < 6:
+            kind, flags, _, offset, more = peer.until(DATA)
+            assert offset == len(data)
+            data += more
+        assert data == b"answer"
+        if not flags & FIN:
+            assert peer.until(DATA)[1] & FIN
+        peer.say(frame(DATA, 1, 9, b"", FIN), frame(CREDIT, 1, 65536, struct.pack("!I", 6), FIN))
+        assert served.recv(1) == b""
+        served.close()
+        peer.say(frame(BYE))
+        peer.until(BYE)
+        peer.socket.shutdown(socket.SHUT_WR)
+        assert peer.ends()
+    pair.empty()
+    assert not pair.far.logged("carrier-broken")
+
+
+def test_credit_is_kept(pair: Pair) -> None:
+    """The far end sends no more than it may, however much there is."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        peer = frames.Peer(stranger(pair))
+        peer.say(frames.hello(peer.session), frame(OPEN, 1, 100_000, GO))
+        served, _ = server.accept()
+        served.setblocking(False)
+        until(lambda: not sent(served, bytes(65536)))
+        got = 0
+        while got < 100_000:
+            got += len(peer.until(DATA)[4])
+        assert got == 100_000
+        peer.socket.settimeout(1)
+        with pytest.raises(TimeoutError):
+            peer.until(DATA)
+        peer.socket.close()
+        assert reset_soon(served)
+        served.close()
+    pair.empty()
+
+
+def sent(connection: socket.socket, data: bytes) -> bool:
+    try:
+        connection.send(data)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def reset_soon(connection: socket.socket) -> bool:
+    until(lambda: connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    return True
+
+
+@pytest.mark.parametrize("what", ["begun anew", "no welcome"])
+def test_far_end_breaks_rules(pair: Pair, what: str) -> None:
+    """The origin believes a far end no more than that."""
+    pair.configure()
+    pair.near.begin()
+    with inside(pair.link.far):
+        listener = socket.create_server((FAR[0], PEERS))
+    listener.settimeout(SAFE)
+    carriers = []
+    with listener:
+        clients = [pair.client() for _ in range(2)]
+        for n in (1, 2):
+            carrier = frames.Peer(listener.accept()[0])
+            assert carrier.next()[0] == frames.HELLO
+            if what == "begun anew":
+                carrier.say(frames.hello(bytes([n] * 16), kind=WELCOME))
+            elif n == 2:
+                carrier.say(frame(DATA, 1, 0, b"x", FIN), frame(RESET, 2, 1), frame(99))
+            carriers.append(carrier)
+        assert carriers[1].ends()
+        if what == "begun anew":
+            assert all(reset(client) for client in clients)
+        else:
+            assert reset(clients[1])
+        for each in [*clients, *(carrier.socket for carrier in carriers)]:
+            each.close()
+    assert pair.near.logged("session-failed" if what == "begun anew" else "carrier-broken")
+
+
+def test_proxy_header(pair: Pair) -> None:
+    """One that is none, and one that does not come."""
+    pair.configure(more="timeout = 2")
+    pair.begin()
+    with pair.server() as server:
+        server.settimeout(0.5)
+        for first in (b"GET / HTTP/1.0\r\n\r\n", b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff", b""):
+            client = pair.client(PROXIED)
+            client.sendall(first)
+            frames.Peer(client).ends()
+            client.close()
+        with pytest.raises(TimeoutError):
+            server.accept()
+    assert NEAR and pair.near.process.poll() is None
