@@ -2,16 +2,19 @@
 /*
  * fetch: groups of TCP downloads between two network namespaces.
  *
- *	fetch [--snd NS] [--rcv NS] [--addr ADDR] [--hosts ADDR] [--duration S]
- *	      [--seed N] [--out FILE] NAME:KEY=NUMBER,...
+ *	fetch [--snd NS] [--rcv NS] [--addr ADDR] [--hosts ADDR] [--via ADDR] [--duration S]
+ *	      [--interval S] [--seed N] [--out FILE] NAME:KEY=NUMBER,...
  *
  *	at_once=N   connections at a time, 1 unless told
  *	bytes=N     of each; without it they never end
  *	most=N      each has from bytes to this, log-uniform, drawn by the seed
  *	every=S     a burst of at_once connections each S seconds; without it another
  *	            connection follows when all of one has come
+ *	objects=N   so many connections in all, at_once at a time; with every, in each burst
  *	host=N      the last byte of the receiver's address, the rest is that of --hosts
  *	from=N      the last byte of the sender's address, which is --addr unless told
+ *	via=1       the receiver connects to the address of --via, where somebody forwards what
+ *	            comes to the sender's port of the same number (via.h)
  *	begin=S     the first connection
  *	skip=S      what is measured begins
  *
@@ -21,9 +24,10 @@
  * under way with it.
  *
  * For each group it writes how many bytes have arrived since `skip`, and a line for
- * each connection of those that began then and not in the last five seconds: its
- * burst (or 0), its bytes, and the microseconds from connect() to the last byte, -1
- * if that has not come.
+ * each connection of those that began then and not in the last five seconds, or whose
+ * burst did: its burst (or 0), its bytes, the microseconds from connect() to the last byte, -1
+ * if that has not come, and from the beginning of the burst to connect(). With --interval
+ * there is a line for each such time, a column for a group: the bytes that have arrived in it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,6 +43,7 @@
 #include "address.h"
 #include "group.h"
 #include "util.h"
+#include "via.h"
 
 #define MAX_GROUPS	8
 #define PORT		8000		/* of the first group's sender */
@@ -47,28 +52,38 @@
 #define SETTLE		(5 * NSEC)	/* what begins later is not counted */
 #define NEVER		LLONG_MAX
 
-enum source { TIMER, LISTENER, CLIENT, SERVER };
+enum source { TIMER, LISTENER, ASKED, CLIENT, SERVER };
 
-enum { AT_ONCE, BYTES, MOST, EVERY, HOST, FROM, BEGIN, SKIP, KEYS };
+enum { AT_ONCE, BYTES, MOST, EVERY, OBJECTS, HOST, FROM, VIA_KEY, BEGIN, SKIP, KEYS };
 
 static char *const keys[] = {
 	[AT_ONCE] = "at_once", [BYTES] = "bytes", [MOST] = "most", [EVERY] = "every",
-	[HOST] = "host", [FROM] = "from", [BEGIN] = "begin", [SKIP] = "skip", NULL
+	[OBJECTS] = "objects", [HOST] = "host", [FROM] = "from", [VIA_KEY] = "via",
+	[BEGIN] = "begin", [SKIP] = "skip", NULL
 };
 
 struct fetched {
 	unsigned int burst;
 	long long bytes, response;	/* us; -1: not yet */
+	long long after;		/* us, since the burst began */
+};
+
+struct burst {
+	long long began;		/* ns after the start */
+	unsigned int left;		/* connections that are to follow */
 };
 
 struct group {
 	char name[NAME_ROOM];
 	double of[KEYS];
 	struct address sender, receiver;	/* of which the port is chosen by connect() */
+	struct address goal;		/* where the receiver connects to */
 	unsigned short random[3];	/* one of its own: qdiscs get the same sizes */
-	unsigned int bursts;
+	struct burst *bursts;
+	unsigned int nbursts;
 	long long next, skip;		/* ns after the start: a burst; NEVER: no more */
 	long long got, before;		/* bytes: of those that have ended; until `skip` */
+	long long noted;		/* until the last interval */
 	bool measured;			/* that is over */
 	struct fetched *list;		/* of those that count */
 	unsigned int count, room, done;
@@ -78,22 +93,25 @@ struct group {
 
 struct conn {
 	struct group *group;
+	unsigned int burst, serial;
 	int client, server;
 	unsigned short port;		/* the receiver's */
 	long long bytes, sent, got, began;
 	long long entry;		/* in the group's list, or -1 */
-	bool used, followed;
+	bool used, asked, followed;
 };
 
-enum { DURATION, SEED, NUMBERS };
-enum { SND = NUMBERS, RCV, ADDR, HOSTS, OUT, SINK, OPTIONS };
+enum { DURATION, INTERVAL, SEED, NUMBERS };
+enum { SND = NUMBERS, RCV, ADDR, HOSTS, VIA, OUT, SINK, OPTIONS };
 
 static double num[NUMBERS] = { [DURATION] = 10, [SEED] = 1 };
 static const char *text[OPTIONS] = { [ADDR] = "127.0.0.1", [HOSTS] = "127.0.0.1" };
 
 static struct group groups[MAX_GROUPS];
 static struct conn conns[MAX_CONNS];
-static unsigned int ngroups, active;
+static unsigned int ngroups, active, serials;
+static long long *intervals;		/* [interval][group], bytes */
+static unsigned int nintervals, interval;
 static long long t0;
 static int epfd, sink = -1;
 static char buf[65536];
@@ -133,7 +151,7 @@ static long long draw_bytes(struct group *g)
 	return most > least ? round(least * pow(most / least, erand48(g->random))) : least;
 }
 
-static long long note(struct group *g, unsigned int burst, long long bytes)
+static long long note(struct group *g, unsigned int burst, long long bytes, long long after)
 {
 	if (g->count == g->room) {
 		g->room = g->room ? 2 * g->room : 256;
@@ -141,14 +159,16 @@ static long long note(struct group *g, unsigned int burst, long long bytes)
 		if (!g->list)
 			err(1, "list");
 	}
-	g->list[g->count] = (struct fetched){ burst, bytes, -1 };
+	g->list[g->count] = (struct fetched){ burst, bytes, -1, after / 1000 };
 	return g->count++;
 }
 
 static void begin_one(struct group *g, unsigned int burst)
 {
+	const struct burst *b = &g->bursts[burst];
 	struct address from = g->receiver;
 	unsigned int i = 0;
+	long long counted;
 	struct conn *c;
 	int one = 1;
 
@@ -159,16 +179,17 @@ static void begin_one(struct group *g, unsigned int burst)
 	c = &conns[i];
 	*c = (struct conn){
 		.group = g, .client = tcp_socket(g), .server = -1, .bytes = draw_bytes(g),
-		.began = since_start(), .entry = -1, .used = true,
+		.burst = burst, .serial = serials++, .began = since_start(), .entry = -1,
+		.used = true,
 	};
 	active++;
-	if (c->bytes != NEVER && c->began >= g->skip &&
-	    c->began < num[DURATION] * NSEC - SETTLE)
-		c->entry = note(g, burst, c->bytes);
+	counted = g->of[OBJECTS] ? b->began : c->began;
+	if (c->bytes != NEVER && counted >= g->skip && counted < num[DURATION] * NSEC - SETTLE)
+		c->entry = note(g, g->of[EVERY] ? burst : 0, c->bytes, c->began - b->began);
 	/* The port is chosen by connect(), which knows of all that is free for this sender */
 	if (setsockopt(c->client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) ||
 	    bind(c->client, &from.any, from.len) ||
-	    (connect(c->client, &g->sender.any, g->sender.len) && errno != EINPROGRESS) ||
+	    (connect(c->client, &g->goal.any, g->goal.len) && errno != EINPROGRESS) ||
 	    getsockname(c->client, &from.any, &from.len))
 		err(1, "%s: connect", g->name);
 	c->port = from.v4.sin_port;
@@ -176,7 +197,7 @@ static void begin_one(struct group *g, unsigned int burst)
 	/* One that never ends has more bytes than a socket can be told of. */
 	if (sink_bytes(sink, c->client, c->bytes == NEVER ? ENDLESS : c->bytes - 1))
 		c->got = c->bytes - 1;
-	watch(c->client, CLIENT, i, EPOLLIN | EPOLLRDHUP);
+	watch(c->client, CLIENT, i, EPOLLIN | (g->of[VIA_KEY] ? EPOLLOUT : 0) | EPOLLRDHUP);
 }
 
 /* The bytes that have come, but for an end, which TCP counts as one */
@@ -224,8 +245,12 @@ static void shut_client(struct conn *c, bool hard)
 /* The next one, where they come one after another */
 static void follow(struct conn *c)
 {
-	if (!c->followed && !c->group->of[EVERY])
-		begin_one(c->group, 0);
+	struct burst *b = &c->group->bursts[c->burst];
+
+	if (!c->followed && b->left) {
+		b->left--;
+		begin_one(c->group, c->burst);
+	}
 	c->followed = true;
 }
 
@@ -258,6 +283,14 @@ static void client_event(struct conn *c, unsigned int events)
 	if (events & EPOLLERR && failed(c->client)) {
 		end_one(c, true);
 		return;
+	}
+	if (g->of[VIA_KEY] && !c->asked && events & EPOLLOUT) {
+		c->asked = true;
+		if (!ask(c->client, (struct request){ c - conns, c->serial },
+			 c->bytes == NEVER ? 0 : c->bytes)) {
+			end_one(c, true);
+			return;
+		}
 	}
 	/* MSG_TRUNC: TCP throws the data away instead of copying it */
 	while (c->got < c->bytes && (n = recv(c->client, buf, sizeof(buf), MSG_TRUNC)) > 0) {
@@ -315,6 +348,10 @@ static void accept_all(struct group *g)
 
 	while ((fd = accept4(g->listener, &from.any, &from.len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		if (g->of[VIA_KEY]) {
+			watch(fd, ASKED, fd, EPOLLIN);
+			continue;
+		}
 		i = g->conn_of[ntohs(from.v4.sin_port)];
 		from.len = sizeof(from.v6);
 		if (!i || !conns[i - 1].used || conns[i - 1].group != g ||
@@ -327,6 +364,28 @@ static void accept_all(struct group *g)
 	}
 	if (errno != EAGAIN && errno != ECONNABORTED)
 		err(1, "accept");
+}
+
+/* The sender learns whose connection this is. */
+static void asked(int fd)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	struct request request;
+	struct conn *c;
+
+	if (!asked_for(fd, &request) || request.number >= MAX_CONNS) {
+		close(fd);
+		return;
+	}
+	c = &conns[request.number];
+	if (!c->used || c->serial != request.serial || c->server >= 0) {
+		close(fd);	/* it has failed meanwhile */
+		return;
+	}
+	c->server = fd;
+	ev.data.u64 = (unsigned long long)SERVER << 32 | request.number;
+	if (epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &ev))
+		err(1, "epoll_ctl");
 }
 
 static void open_listeners(void)
@@ -345,6 +404,36 @@ static void open_listeners(void)
 	}
 }
 
+static void begin_burst(struct group *g)
+{
+	unsigned int number = g->nbursts++, objects = g->of[OBJECTS];
+	struct burst *b;
+
+	g->bursts = realloc(g->bursts, g->nbursts * sizeof(*g->bursts));
+	if (!g->bursts)
+		err(1, "bursts");
+	b = &g->bursts[number];
+	*b = (struct burst){ .began = since_start(), .left = UINT_MAX };
+	if (objects)
+		b->left = objects > g->of[AT_ONCE] ? objects - (unsigned int)g->of[AT_ONCE] : 0;
+	else if (g->of[EVERY])
+		b->left = 0;
+	for (int i = 0; i < g->of[AT_ONCE] && (!objects || i < g->of[OBJECTS]); i++)
+		begin_one(g, number);
+}
+
+/* What each group has received since it was asked last */
+static void count_interval(void)
+{
+	for (struct group *g = groups; g < groups + ngroups; g++) {
+		long long bytes = received_by(g);
+
+		intervals[interval * ngroups + (g - groups)] = bytes - g->noted;
+		g->noted = bytes;
+	}
+	interval++;
+}
+
 /* Does what is due, and tells when something next will be. */
 static long long on_time(long long t)
 {
@@ -355,10 +444,13 @@ static long long on_time(long long t)
 		printf("progress %lld %.0f active %u\n", t / NSEC, num[DURATION], active);
 		next_progress += PROGRESS;
 	}
+	while (interval < nintervals && (interval + 1) * num[INTERVAL] * NSEC <= t)
+		count_interval();
+	if (interval < nintervals && (interval + 1) * num[INTERVAL] * NSEC < due)
+		due = (interval + 1) * num[INTERVAL] * NSEC;
 	for (struct group *g = groups; g < groups + ngroups; g++) {
-		for (; g->next <= t; g->bursts++) {
-			for (int i = 0; i < g->of[AT_ONCE]; i++)
-				begin_one(g, g->of[EVERY] ? g->bursts : 0);
+		while (g->next <= t) {
+			begin_burst(g);
 			g->next = g->of[EVERY] ? g->next + (long long)(g->of[EVERY] * NSEC) : NEVER;
 		}
 		if (!g->measured) {
@@ -382,6 +474,9 @@ static void handle(const struct epoll_event *ev, bool *ticked)
 		break;
 	case LISTENER:
 		accept_all(&groups[index]);
+		break;
+	case ASKED:
+		asked(index);
 		break;
 	case CLIENT:
 		if (conns[index].used)
@@ -427,6 +522,8 @@ static void run(void)
 				handle(&ev[i], &ticked);
 		}
 	}
+	while (interval < nintervals)
+		count_interval();
 	for (unsigned int i = 0; i < MAX_CONNS; i++) {
 		if (!conns[i].used)
 			continue;
@@ -440,10 +537,18 @@ static void write_group(const struct group *g, FILE *out)
 	fprintf(out, "fetch %s seconds %g bytes %lld\n", g->name,
 		num[DURATION] - g->of[SKIP], g->got - g->before);
 	for (unsigned int i = 0; i < g->count && g->of[BYTES]; i++)
-		fprintf(out, "%u,%lld,%lld\n", g->list[i].burst, g->list[i].bytes,
-			g->list[i].response);
+		fprintf(out, "%u,%lld,%lld,%lld\n", g->list[i].burst, g->list[i].bytes,
+			g->list[i].response, g->list[i].after);
 	/* Tells a whole section from a truncated one */
 	fprintf(out, "#end begun %u done %u\n", g->of[BYTES] ? g->count : 0, g->done);
+}
+
+static void write_intervals(FILE *out)
+{
+	fprintf(out, "fetched flows %u interval_us %.0f\n", ngroups, num[INTERVAL] * 1e6);
+	for (unsigned int i = 0; i < nintervals * ngroups; i++)
+		fprintf(out, "%lld%c", intervals[i], (i + 1) % ngroups ? ',' : '\n');
+	fprintf(out, "#end intervals %u\n", nintervals);
 }
 
 static void parse(const char *arg)
@@ -454,11 +559,13 @@ static void parse(const char *arg)
 	g->of[HOST] = 1;
 	parse_group(arg, g->name, keys, g->of);
 	if (g->of[AT_ONCE] < 1 || g->of[HOST] < 1 || g->of[HOST] > 254 || g->of[FROM] > 254 ||
-	    g->of[SKIP] >= num[DURATION] || (!g->of[BYTES] && g->of[EVERY]) ||
+	    g->of[SKIP] >= num[DURATION] || (!g->of[BYTES] && (g->of[EVERY] || g->of[OBJECTS])) ||
+	    (g->of[VIA_KEY] && !text[VIA]) ||
 	    (g->of[MOST] && g->of[MOST] < g->of[BYTES]))
 		errx(1, "%s: what is to be fetched?", arg);
 	g->receiver = host_beside(address_of(text[HOSTS], 0), g->of[HOST]);
 	g->sender = host_beside(address_of(text[ADDR], PORT + (g - groups)), g->of[FROM]);
+	g->goal = g->of[VIA_KEY] ? address_of(text[VIA], PORT + (g - groups)) : g->sender;
 	g->next = g->of[BEGIN] * NSEC;
 	g->skip = g->of[SKIP] * NSEC;
 	g->random[0] = num[SEED];
@@ -468,7 +575,8 @@ static void parse(const char *arg)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "duration", 1, NULL, DURATION }, { "seed", 1, NULL, SEED },
+		{ "duration", 1, NULL, DURATION }, { "interval", 1, NULL, INTERVAL },
+		{ "seed", 1, NULL, SEED }, { "via", 1, NULL, VIA },
 		{ "snd", 1, NULL, SND }, { "rcv", 1, NULL, RCV },
 		{ "addr", 1, NULL, ADDR }, { "hosts", 1, NULL, HOSTS }, { "out", 1, NULL, OUT },
 		{ "sink", 1, NULL, SINK },
@@ -495,9 +603,15 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	out = open_out(text[OUT]);
 	sink = open_sink(text[SINK]);
+	nintervals = num[INTERVAL] ? num[DURATION] / num[INTERVAL] + 0.5 : 0;
+	intervals = calloc((size_t)nintervals * ngroups + 1, sizeof(*intervals));
+	if (!intervals)
+		err(1, "intervals");
 	run();
 	for (unsigned int i = 0; i < ngroups; i++)
 		write_group(&groups[i], out);
+	if (nintervals)
+		write_intervals(out);
 	if (fclose(out))
 		err(1, "writing the result");
 	return 0;

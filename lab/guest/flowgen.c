@@ -26,6 +26,10 @@
  * network may tell them apart. With --flows each has a receiver's port of its own, so
  * that no two have the same ports. With --hosts the receivers of each of the sender's
  * ports have an address of their own: its last byte is 101 and up, the rest is that of --hosts.
+ *
+ * With --via the receiver connects to that address, where somebody forwards what comes to a port
+ * to the sender's of the same number (via.h). Packets are not counted then: what the two ends
+ * see are not those of one connection.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,6 +48,7 @@
 #include <unistd.h>
 #include "address.h"
 #include "util.h"
+#include "via.h"
 
 #define HEADERS		52	/* bytes of a packet that are not payload */
 #define PROGRESS	(5 * NSEC)
@@ -57,13 +62,14 @@
 /* A state of TCP, as in the kernel's net/tcp_states.h */
 #define CLOSE		7
 
-enum source { TIMER, LISTENER, CLIENT, SERVER };
+enum source { TIMER, LISTENER, ASKED, CLIENT, SERVER };
 
 struct flow {
 	long long at;		/* ns after the start; planned, then actual */
 	long long bytes, sent, got;
 	long long response;	/* ns */
 	int client, server;	/* the receiver's and the sender's socket, or -1 */
+	bool asked;		/* with --via: the receiver has */
 	bool answered;		/* the receiver has seen the sender's end, and sent its own */
 	unsigned int ports[2];	/* the sender's and the receiver's */
 	unsigned int left, arrived;	/* the sender's packets, how many */
@@ -91,7 +97,7 @@ static const struct {
 
 /* Options with a number, options with a text, and switches */
 enum { SEED, DURATION, LOAD, RATE, GAP, WAIT, FLOWS, MTU, PORTS, PORT, NUMBERS };
-enum { SIZE = NUMBERS, SND, RCV, ADDR, HOSTS, OUT, SIZES, SINK, OPTIONS };
+enum { SIZE = NUMBERS, SND, RCV, ADDR, HOSTS, VIA, OUT, SIZES, SINK, OPTIONS };
 
 static double num[NUMBERS] = {
 	[SEED] = 1, [DURATION] = 10, [LOAD] = 0.5, [RATE] = 1e7,
@@ -113,7 +119,8 @@ static unsigned int nflows, next_flow, active, done;
 static unsigned int flow_of[MAX_PORTS][65536];
 static long long t0, last_start, idle_since;
 static int epfd, listeners[MAX_PORTS], sizes_fd = -1, sink_fd = -1;
-static struct address dest;
+static struct address dest;	/* of the sender */
+static struct address goal;	/* where the receiver connects to */
 static char buf[65536];
 
 static long long now(void)
@@ -356,10 +363,11 @@ static int tcp_socket(void)
 	return socket(dest.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Let dest be the sender's port of this number. */
+/* Let dest and goal be the sender's port of this number. */
 static void aim_at(unsigned int i)
 {
 	dest.v4.sin_port = htons(num[PORT] + i);
+	goal.v4.sin_port = dest.v4.sin_port;
 }
 
 static void open_listeners(void)
@@ -367,6 +375,7 @@ static void open_listeners(void)
 	int one = 1, fd;
 
 	dest = address_of(text[ADDR], num[PORT]);
+	goal = text[VIA] ? address_of(text[VIA], num[PORT]) : dest;
 	for (unsigned int i = 0; i < num[PORTS]; i++) {
 		aim_at(i);
 		fd = tcp_socket();
@@ -391,14 +400,14 @@ static struct tcp_info tcp_info(int fd)
 
 static void close_client(struct flow *f, unsigned int arrived)
 {
-	f->arrived = arrived;
+	f->arrived = text[VIA] ? 0 : arrived;
 	close(f->client);
 	f->client = -1;
 }
 
 static void close_server(struct flow *f)
 {
-	f->left += tcp_info(f->server).tcpi_segs_out;
+	f->left += text[VIA] ? 0 : tcp_info(f->server).tcpi_segs_out;
 	close(f->server);
 	f->server = -1;
 }
@@ -448,7 +457,7 @@ static void start_flow(unsigned int i, long long t)
 	f->ports[0] = port_of(&dest);
 	if (num[FLOWS] || text[HOSTS])
 		bind_client(f, i);
-	if (connect(f->client, &dest.any, dest.len) &&
+	if (connect(f->client, &goal.any, goal.len) &&
 	    errno != EINPROGRESS) {
 		flow_failed(f, "connect", errno);
 		return;
@@ -463,7 +472,8 @@ static void start_flow(unsigned int i, long long t)
 	/* What is one packet takes one call in any case. */
 	if (f->bytes > num[MTU] - HEADERS && sink_bytes(sink_fd, f->client, f->bytes - 1))
 		f->got = f->bytes - 1;
-	watch(f->client, CLIENT, i, EPOLLIN | EPOLLRDHUP | EPOLLET);
+	watch(f->client, CLIENT, i,
+	      EPOLLIN | (text[VIA] ? EPOLLOUT : 0) | EPOLLRDHUP | EPOLLET);
 }
 
 /* The receiver's end */
@@ -478,6 +488,15 @@ static void client_event(struct flow *f, unsigned int events)
 		getsockopt(f->client, SOL_SOCKET, SO_ERROR, &error, &len);
 		flow_failed(f, f->server < 0 ? "connect" : "reset", error);
 		return;
+	}
+	if (text[VIA] && !f->asked && events & EPOLLOUT) {
+		struct request mine = { .number = f - flows };
+
+		f->asked = true;
+		if (!ask(f->client, mine, f->bytes)) {
+			flow_failed(f, "connect", errno);
+			return;
+		}
 	}
 	if (f->answered && f->client >= 0) {
 		info = tcp_info(f->client);
@@ -545,6 +564,17 @@ static void server_event(struct flow *f, unsigned int events)
 	}
 }
 
+static void serve(struct flow *f, int fd, unsigned int i, int how)
+{
+	struct epoll_event ev = { .data.u64 = (unsigned long long)SERVER << 32 | i };
+
+	f->server = fd;
+	server_event(f, EPOLLOUT);
+	ev.events = (f->sent < f->bytes ? EPOLLOUT : 0) | EPOLLRDHUP | EPOLLET;
+	if (f->server >= 0 && epoll_ctl(epfd, how, fd, &ev))
+		err(1, "epoll_ctl");
+}
+
 static void accept_one(unsigned int index)
 {
 	struct address from = { .len = sizeof(from.v6) };
@@ -559,19 +589,36 @@ static void accept_one(unsigned int index)
 			err(1, "accept");
 		return;
 	}
+	if (text[VIA]) {
+		watch(fd, ASKED, fd, EPOLLIN);
+		return;
+	}
 	i = flow_of[index][port_of(&from)];
 	f = i ? &flows[i - 1] : NULL;
 	if (!f || f->client < 0 || f->server >= 0) {
 		close(fd);	/* its flow has failed meanwhile */
 		return;
 	}
-	f->server = fd;
 	/* What it has sent before there was a socket to count it */
 	f->left = 1 + tcp_info(fd).tcpi_total_retrans;
-	server_event(f, EPOLLOUT);
-	if (f->server >= 0)
-		watch(fd, SERVER, i - 1,
-		      (f->sent < f->bytes ? EPOLLOUT : 0) | EPOLLRDHUP | EPOLLET);
+	serve(f, fd, i - 1, EPOLL_CTL_ADD);
+}
+
+/* The sender learns whose connection this is. */
+static void asked(int fd)
+{
+	struct request request;
+	struct flow *f;
+
+	if (!asked_for(fd, &request) || request.number >= next_flow) {
+		close(fd);
+		return;
+	}
+	f = &flows[request.number];
+	if (f->client < 0 || f->server >= 0)
+		close(fd);	/* it has failed meanwhile */
+	else
+		serve(f, fd, request.number, EPOLL_CTL_MOD);
 }
 
 static void give_up(void)
@@ -679,6 +726,9 @@ static void run(void)
 			case LISTENER:
 				accept_one(index);
 				break;
+			case ASKED:
+				asked(index);
+				break;
 			case CLIENT:
 				client_event(f, ev[i].events);
 				break;
@@ -732,6 +782,7 @@ int main(int argc, char **argv)
 		[ADDR] = { "addr", 1, NULL, ADDR },
 		[PORT] = { "port", 1, NULL, PORT },
 		[HOSTS] = { "hosts", 1, NULL, HOSTS },
+		[VIA] = { "via", 1, NULL, VIA },
 		[OUT] = { "out", 1, NULL, OUT },
 		[SIZES] = { "sizes", 1, NULL, SIZES },
 		[SINK] = { "sink", 1, NULL, SINK },

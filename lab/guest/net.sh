@@ -88,7 +88,9 @@ net_up() {
 	END
 
 	half=$((RTT_MS * 500))us
-	tc -n snd qdisc add dev snd0 root netem delay "$half" limit 1000000
+	# shellcheck disable=SC2086 # two words
+	tc -n snd qdisc add dev snd0 root netem delay "$half" limit 1000000 \
+		${LOSS:+loss "$LOSS%"}
 	tc -n rcv qdisc add dev rcv0 root netem delay "$half" limit 1000000
 	[ -z "${NAT-}${ISP-}" ] || ifb_up
 	[ -z "${NAT-}" ] || nat_up
@@ -278,6 +280,59 @@ tunnel_up() {
 	while [ ! -s /run/tunnel.log ]; do
 		kill -0 $! # else it has said why
 		sleep 0.01
+	done
+}
+
+# pair_up POLICY "PORT[=TYPE] ..." "OPTION ...": a sched-tcp at each end. What rcv connects to at its
+# own address, to one of these ports, is taken to the same port of snd, as of that type. Options are
+# lines of both configurations, with _ for a blank.
+pair_up() {
+	local end far=snd near=rcv line port type
+
+	for end in $far $near; do
+		{
+			echo "control = \"/run/pair-$end.control\""
+			for line in $3; do
+				echo "$line" | tr _ ' '
+			done
+			if [ $end = $far ]; then
+				echo 'listen = {"10.0.1.1:4343"}'
+				echo 'peer site { tunnel = {"10.0.2.0/24"} policy = '"$1"
+				echo 'allow = {"10.0.1.0/24:1-65535"} }'
+			else
+				echo 'peer site { address = "10.0.1.1:4343" tunnel = {"10.0.1.0/24"}'
+				echo "policy = $1 }"
+			fi
+			for port in $2; do
+				[ $end = $near ] || continue
+				type=
+				[ "${port#*=}" = "$port" ] || type="type = ${port#*=}"
+				port=${port%=*}
+				echo "forward { listen = \"10.0.2.1:$port\" to = \"10.0.1.1:$port\""
+				echo "peer = site proxy-protocol = yes $type }"
+			done
+		} >"/run/pair-$end.conf"
+		ip netns exec $end sched-tcp -c "/run/pair-$end.conf" 2>"/run/pair-$end.log" &
+		pair_pids="${pair_pids-} $!"
+	done
+	for port in $2; do
+		until ip netns exec $near ss -Hltn "sport = :${port%=*}" | grep -q . &&
+			ip netns exec $far ss -Hltn "sport = :4343" | grep -q .; do
+			pair_lives
+			sleep 0.01
+		done
+	done
+}
+
+# Whether both still are; if not, what they have said
+pair_lives() {
+	local pid
+
+	for pid in $pair_pids; do
+		kill -0 "$pid" || {
+			cat /run/pair-snd.log /run/pair-rcv.log
+			return 1
+		}
 	done
 }
 

@@ -31,6 +31,11 @@
 #   NAT            as in net.sh: rcv is behind it
 #   FETCH, PACKETS options and groups of fetch and packets
 #   TUNNEL         1: what is bulk's and cbr's goes through a tunnel (net.sh)
+#   LOSS           percent of snd's packets that are lost before the bottleneck
+#   PAIR           the policy of a pair of sched-tcp (net.sh), by way of which flowgen's downloads
+#                  go, and those groups of fetch that say so
+#   PAIR_PORTS     "PORT[=TYPE] ...": of the senders, and for the policy mu what comes from there
+#   PAIR_OPTIONS   more of the pair's configuration
 #
 #   netns snd                    netns rtr (net.sh)
 #   snd0 <---------------------> rtr0   rtr1 <---> rcv
@@ -61,8 +66,8 @@ generate() {
 	flowgen | bulk | fetch) set -- "$@" --sink /sys/kernel/debug/tcp_sink ;;
 	esac
 	case $name in
-	flowgen) set -- "$@" --addr "$sender" ${SPREAD:+--hosts "$receiver"} ;;
-	fetch) set -- "$@" --addr "$sender" --hosts "$receiver" ;;
+	flowgen) set -- "$@" --addr "$sender" ${SPREAD:+--hosts "$receiver"} ${PAIR:+--via "$receiver"} ;;
+	fetch) set -- "$@" --addr "$sender" --hosts "$receiver" ${PAIR:+--via "$receiver"} ;;
 	packets) set -- "$@" --addr "$sender" --hosts "$entrance" ;;
 	esac
 	if [ "$name" = "$speaker" ]; then
@@ -179,6 +184,8 @@ done
 isn=/sys/module/run2c_isn/parameters
 [ -z "${ISN-}" ] || echo "$ISN" >$isn/ports
 
+[ -z "${PAIR-}" ] || pair_up "$PAIR" "$PAIR_PORTS" "${PAIR_OPTIONS-}"
+
 # cbr counts all that there is to do, the others only their part
 speaker=${CBR:+cbr}
 speaker=${speaker:-${FLOWGEN:+flowgen}}
@@ -241,6 +248,12 @@ if [ -n "${LENGTHS-}" ]; then
 	cat /run/lengths >&3
 fi
 [ -z "${TUNNEL-}" ] || kill "$tunnel_pid" # unless it has failed
+if [ -n "${PAIR-}" ]; then
+	pair_lives
+	# shellcheck disable=SC2086 # two
+	kill $pair_pids
+	cat /run/pair-snd.log /run/pair-rcv.log
+fi
 
 if [ -n "${ISN-}" ] && [ "$(cat $isn/missed)" != 0 ]; then
 	echo "connections of which the number was left as it was"

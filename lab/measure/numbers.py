@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.measure import beside
 from lab.measure.formulas import binned, excess, fairness, jain, loss, of_class, slowdown
 from lab.measure.over_time import SMOOTH, in_progress, largest, smooth, turns
 from lab.measure.reading import (
@@ -35,12 +36,15 @@ from lab.measure.reading import (
 from lab.measure.rows import LOSSY, SIZES, Metrics, Rows, points
 from lab.run.experiment import Experiment
 from lab.run.job import MTU, PORT, link
-from lab.run.keys import Settings, bulk_count, links_of
+from lab.run.keys import Settings, bulk_count, links_of, policy_of
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import FLOOR
 
 NO_FLOWS = f"{HEADER}\n#end flows 0 failed 0\n"
 CDF = np.linspace(0.02, 1, 50)
+WITHIN = np.round(np.geomspace(0.05, 500, 81), 3)  # seconds, of the distribution of responses
+AT_A_TIME = 40  # flows in progress: up to so many of their distribution
+MANY = 400  # flows: of more there is no point for each
 MOST_WHOLE = 40  # packets: sizes up to this have a point each
 PER_DECADE = 8  # of the others' throughput
 STEP = 100  # ms, of flows in progress
@@ -49,6 +53,7 @@ FINE = 0.05  # seconds: intervals that show who has the link
 CURVE, POINT = 3, 0.02  # seconds of it that are drawn, a point each so often
 LENGTHS = 50  # seconds of a qdisc's lengths that are drawn
 PARTS = 5  # of the time
+TENTHS = 10
 BANDS = ("high", "low")
 
 
@@ -63,8 +68,10 @@ class Measured:
     seconds: float  # of an interval
     skip: int  # intervals that do not count
     queues: np.ndarray  # bytes by interval and flow
-    lengths: np.ndarray  # seconds, packets in the high band and in the low one
+    # Seconds, packets in the high band and in the low one, and bytes sent
+    lengths: np.ndarray
     fetched: dict[str, Fetched]
+    arrived: np.ndarray  # bytes by interval and group of fetch
     heedless: dict[str, Heedless]
     samples: set[tuple[int, int]] | None  # ports of the flows that it has sampled
 
@@ -87,8 +94,8 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     for what, groups in (("fetch", fetched), ("packets", heedless)):
         if set(groups) != (set() if alone else set(settings.get(what, {}))):
             raise DataError(f"{name}: not the groups of {what} that were to be measured")
-    received = sent = queues = np.empty((0, 0))
-    lengths, samples, seconds, skip = np.empty((0, 3)), None, 0.0, 0
+    received = sent = queues = arrived = np.empty((0, 0))
+    lengths, samples, seconds, skip = np.empty((0, 4)), None, 0.0, 0
     if bulk:
         received, sent, text = split_bulk(name, text)
         seconds = bulk.get("interval", 1)
@@ -96,6 +103,8 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     if "queues" in watch:
         queues, step, text = split_intervals(name, text, "queues")
         queues = queues[round(bulk.get("skip", 0) / step) :]
+    if "fetched" in watch:
+        arrived, _, text = split_intervals(name, text, "fetched")
     if "lengths" in watch:
         lengths, text = split_lengths(name, text)
     if "samples" in watch and is_sampling(settings["qdiscs"][qdisc]):
@@ -105,7 +114,18 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
     if samples is not None and len({tuple(ports) for ports in run.ports}) < len(run.ports):
         raise DataError(f"{name}: flows of the same ports cannot be told apart")
     return Measured(
-        run, steady, received, sent, seconds, skip, queues, lengths, fetched, heedless, samples
+        run,
+        steady,
+        received,
+        sent,
+        seconds,
+        skip,
+        queues,
+        lengths,
+        fetched,
+        arrived,
+        heedless,
+        samples,
     )
 
 
@@ -168,6 +188,12 @@ def by_size(packets: np.ndarray, values: np.ndarray, fine: bool) -> tuple[np.nda
 def curves_of_flows(run: Run, seconds: float) -> Metrics:
     each = in_progress(run.start, run.response, seconds, STEP)[:: 1000 // STEP]
     values = points("in progress", range(each.size), each)
+    numbers = np.arange(AT_A_TIME + 1)
+    values |= points("in progress CDF", numbers, [np.mean(each <= n) for n in numbers])
+    # What has failed has not ended
+    values |= points("response CDF", WITHIN, [np.mean(run.response <= 1e3 * x) for x in WITHIN])
+    if run.packets.size <= MANY:
+        values |= points("s by MB", run.packets * run.payload / 1e6, run.response / 1e3)
     size, times, _, number = binned(run)
     values |= points("ms by size", size, times) | points("flows by size", size, number)
     done = ~np.isnan(run.response)
@@ -195,8 +221,9 @@ def of_flows(
     values["slowdown"] = mean(slowdown(run, ends))
     for size in ("all", *SIZES):
         values[f"loss % {size}".removesuffix(" all")] = 100 * loss(run, size)
-    values["flows with loss"] = np.sum(run.lost > 0)
-    values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))
+    if run.sent.any():  # else packets were not counted
+        values["flows with loss"] = np.sum(run.lost > 0)
+        values[f"flows with loss <={LOSSY}"] = np.sum((run.lost > 0) & (run.packets <= LOSSY))
     if floor and floor is not run:
         values["excess"] = excess(run, floor, ends)
         values["Jain"] = fairness(run, floor, "all")
@@ -280,6 +307,53 @@ def over_time(name: str, values: np.ndarray, seconds: float) -> Metrics:
     return result
 
 
+def until(name: str, count: np.ndarray, step: float) -> Metrics:
+    """Of the bytes until each step: MB, at the end of each tenth of the time."""
+    ends = [size.size for size in np.array_split(count, TENTHS)]
+    return {
+        f"{name} MB at {end * step:g} s": count[end - 1] / 1e6 for end in np.cumsum(ends) if end
+    }
+
+
+def of_arrived(one: Measured, settings: Settings) -> Metrics:
+    """What each group of fetch has got over time, of all of it; of endless ones also until when."""
+    step = settings["watch"]["fetched"]
+    values: Metrics = {}
+    for i, name in enumerate(settings["fetch"]):
+        rates = one.arrived[:, i] / step / 1e3
+        values |= points(f"{name} kB/s", np.arange(1, rates.size + 1) * step, rates)
+        if "bytes" not in settings["fetch"][name]:
+            values |= until(name, one.arrived[:, i].cumsum(), step)
+    return values
+
+
+def carried(one: Measured, settings: Settings) -> np.ndarray:
+    """Bytes that the bottleneck has sent until each time, but for those of groups of fetch that
+    are outside a pair; these are seen as often."""
+    count = one.lengths[1:, 3]
+    names = list(settings.get("fetch", {}))
+    for name in settings.get("pair", {}).get("outside", []):
+        got = one.arrived[:, names.index(name)].cumsum() * WIRE
+        count = count[: got.size] - got[: count.size]
+    return count
+
+
+def of_beside(one: Measured, other: Measured, settings: Settings) -> Metrics:
+    """Beside what another qdisc, or another policy of a pair, has given with the same flows."""
+    values: Metrics = {}
+    if settings.get("flows"):
+        values |= beside.of_each(one.run, other.run)
+    if "fetched" in settings["watch"]:
+        for i, name in enumerate(settings["fetch"]):
+            if "bytes" not in settings["fetch"][name]:
+                both = (each.arrived[:, i] for each in (one, other))
+                values[f"{name} apart %"] = beside.most_apart(*both)
+    if "lengths" in settings["watch"]:
+        both = (carried(each, settings) for each in (one, other))
+        values["bytes apart %"] = beside.most_apart(*both)
+    return values
+
+
 def of_queues(one: Measured, settings: Settings) -> Metrics:
     """kB of each flow, steady ones after bulk's; the mean, and the beginning."""
     seconds = settings["watch"]["queues"]
@@ -300,19 +374,30 @@ def of_lengths(lengths: np.ndarray, over: list[int]) -> Metrics:
 
 
 def numbers_of(
-    one: Measured, settings: Settings, floor: Run | None, sampled: np.ndarray | None
+    one: Measured,
+    settings: Settings,
+    floor: Run | None,
+    sampled: np.ndarray | None,
+    other: Measured | None = None,
 ) -> Metrics:
-    """Of a run, given that of the floor, and which of its flows were sampled."""
+    """Of a run, given that of the floor, which of its flows were sampled, and what it is beside."""
     values: Metrics = {}
     for flow, steady in one.steady.items():
         values |= of_steady(flow, steady, settings["steady"][flow].get("late"))
     for name, group in one.fetched.items():
         told = settings["fetch"][name]
-        values |= of_fetched(name, group, "every" in told and told.get("at_once", 1) > 1)
+        most_at_once = max(told.get("at_once", 1), told.get("objects", 1))
+        values |= of_fetched(name, group, "every" in told and most_at_once > 1)
     for name, stray in one.heedless.items():
         values |= of_heedless(name, stray)
     if one.received.size:
         values |= of_bulk(one, "rtts" in settings["bulk"])
+    if one.lengths.size and policy_of(settings, settings["watch"].get("against", "")):
+        values |= until("carried", carried(one, settings), settings["watch"]["lengths"])
+    if one.arrived.size:
+        values |= of_arrived(one, settings)
+    if other:
+        values |= of_beside(one, other, settings)
     if one.queues.size:
         values |= of_queues(one, settings)
     if one.lengths.size:
@@ -338,5 +423,7 @@ def measure(experiment: Experiment, data: dict[str, str]) -> Rows:
         sampled = found[case, other, seed].sampled if other else None
         if sampled is not None and sampled.size != one.run.packets.size:
             raise DataError(f"{case}, {qdisc} and {other} have not had the same flows")
-        result[case, qdisc, seed] = numbers_of(one, settings, floor and floor.run, sampled)
+        against = found.get((case, settings.get("watch", {}).get("against"), seed))
+        same = against if qdisc != FLOOR and against is not one else None
+        result[case, qdisc, seed] = numbers_of(one, settings, floor and floor.run, sampled, same)
     return result

@@ -164,11 +164,13 @@ class Fetched:
     bytes: int
     burst: np.ndarray
     response: np.ndarray  # ms; NaN if it has not ended
+    after: np.ndarray  # ms from the beginning of the burst to that of the connection
 
     @property
     def pages(self) -> np.ndarray:
         """Of each burst the time until its last byte, ms; NaN if that has not come."""
-        return np.array([self.response[self.burst == one].max() for one in np.unique(self.burst)])
+        end = self.after + self.response
+        return np.array([end[self.burst == one].max() for one in np.unique(self.burst)])
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ class Heedless:
 
 
 _FETCH = re.compile(
-    r"^fetch (\S+) seconds (\S+) bytes (\d+)\n((?:\d+,\d+,-?\d+\n)*)#end begun (\d+) done (\d+)\n",
+    r"^fetch (\S+) seconds (\S+) bytes (\d+)\n((?:\d+,\d+,-?\d+,\d+\n)*)"
+    r"#end begun (\d+) done (\d+)\n",
     re.MULTILINE,
 )
 _PACKETS = re.compile(
@@ -196,9 +199,10 @@ def split_fetch(name: str, text: str) -> tuple[dict[str, Fetched], str]:
     groups = {}
     for group, seconds, size, lines, begun, done in _FETCH.findall(text):
         rows = np.array([[int(cell) for cell in line.split(",")] for line in lines.split()])
-        rows = rows.reshape(-1, 3)
+        rows = rows.reshape(-1, 4)
         response = np.where(rows[:, 2] < 0, np.nan, rows[:, 2] / 1000)
-        groups[group] = Fetched(float(seconds), int(size), rows[:, 0], response)
+        after = rows[:, 3] / 1000
+        groups[group] = Fetched(float(seconds), int(size), rows[:, 0], response, after)
         if len(rows) != int(begun) or np.sum(~np.isnan(response)) != int(done):
             raise DataError(f"{name}: {group}'s connections do not add up to their last line")
     rest = _FETCH.sub("", text)
@@ -257,7 +261,8 @@ def split_samples(name: str, text: str) -> tuple[set[tuple[int, int]], str]:
 
 
 def split_lengths(name: str, text: str) -> tuple[np.ndarray, str]:
-    """What was seen of the qdisc each time: seconds, packets in its high band, and in its low one.
+    """What was seen of the qdisc each time: seconds, packets in its high band, and in its low one,
+    and the bytes that it has sent.
 
     A qdisc without bands is like the high one.
     """
@@ -269,7 +274,7 @@ def split_lengths(name: str, text: str) -> tuple[np.ndarray, str]:
                 _, at, shown = line.split(" ", 2)
                 qdisc = next(each for each in json.loads(shown) if each.get("handle") == "10:")
                 high, low = qdisc.get("high_qlen", qdisc["qlen"]), qdisc.get("low_qlen", 0)
-                rows.append((float(at), high, low))
+                rows.append((float(at), high, low, qdisc.get("bytes", 0)))
             except (ValueError, StopIteration):
                 raise DataError(f"{name}: a line of the qdisc's lengths is truncated") from None
     rest = "\n".join(line for line in lines if not line.startswith("lengths "))

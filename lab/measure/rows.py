@@ -22,9 +22,12 @@ LOSSY = 40  # packets: las-rai2004, section 5.2, tells of flows that lose some b
 
 
 def to_csv(rows: Rows) -> str:
-    """A line for each run, without curves; what a run has not is empty."""
-    every = dict.fromkeys(n for values in rows.values() for n in values if AT not in n)
-    names = [n for n in every if not all(np.isnan(of.get(n, np.nan)) for of in rows.values())]
+    """A line for each run, without curves; what a run has not is empty.
+
+    Names are in the order in which runs have a number of them, as when they are read again.
+    """
+    cells_of = (cell for values in rows.values() for cell in values.items())
+    names = list(dict.fromkeys(n for n, y in cells_of if AT not in n and not np.isnan(y)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*KEYS, *names])

@@ -32,6 +32,15 @@ LOSS = [
     ("flows with loss", "flows with loss", 0),
     (f"of <={LOSSY}", f"flows with loss <={LOSSY}", 0),
 ]
+# Beside another qdisc, or policy of a pair
+BESIDE = [
+    ("faster %", "faster %", 1),
+    ("slower %", "slower %", 1),
+    ("equal %", "equal %", 1),
+    ("gain s", "gain s", 2),
+    ("loss s", "loss s", 3),
+    ("bytes apart %", "bytes apart %", 2),
+]
 STEADY = [
     ("packets", "packets", 0),
     ("loss %", "loss %", 2),
@@ -61,6 +70,7 @@ FETCHED = [
     ("pages done", "pages done", 0),
     ("page ms", "page ms", 0),
 ]
+APART = [("apart %", "apart %", 2)]
 HEEDLESS = [("wire Mbit/s", "wire Mbit/s", 3), ("dropped %", "dropped %", 2)]
 BULK = [
     ("Mbit/s", "bulk Mbit/s", 3),
@@ -135,6 +145,12 @@ def tables(rows: Rows, against: str | None = None) -> str:
     steady = sorted(name.removesuffix("p50 ms") for name in known if name.endswith(" p50 ms"))
     if steady:
         add(rows, steady, STEADY)
+    if {"faster %", "bytes apart %"} & known.keys():
+        add(behind if downloads else rows, [""], BESIDE)
+    apart = [name.removesuffix("apart %") for name in known if name.endswith(" apart %")]
+    apart = [name for name in apart if name not in ("bulk ", "bytes ")]
+    if apart:
+        add(rows, apart, APART)
     for columns in (FETCHED, HEEDLESS):
         end = f" {columns[0][1]}"
         groups = [name.removesuffix(end) + " " for name in known if name.endswith(end)]

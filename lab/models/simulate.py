@@ -12,9 +12,10 @@ NEXT_TO_NOTHING = 1e-9
 
 
 class Flow:
-    def __init__(self, index: int, size: float) -> None:
+    def __init__(self, index: int, size: float, end: float) -> None:
         self.index = index
         self.left = size
+        self.end = end  # of fair: when it would under ps
         self.got = 0.0
 
 
@@ -26,6 +27,8 @@ def served(policy: str, flows: list[Flow], threshold: float) -> tuple[list[Flow]
         return flows, math.inf
     if policy == "srpt":
         return [min(flows, key=lambda flow: flow.left)], math.inf
+    if policy == "fair":
+        return [min(flows, key=lambda flow: flow.end)], math.inf
     if policy == "las":
         least = min(flow.got for flow in flows)
         first, others = [], math.inf
@@ -48,8 +51,11 @@ def responses(
 ) -> np.ndarray:
     """Response times of flows that arrive at these times, in order, with these sizes > 0.
 
-    The policies are fifo, ps, las, srpt and ps+ps, which takes the threshold.
+    The policies are fifo, ps, las, srpt, fair (who would end first under ps) and ps+ps, which takes
+    the threshold.
     """
+    fair = policy == "fair"
+    ranks = starts + responses("ps", starts, sizes) if fair else np.zeros(len(starts))
     ends = np.empty(len(starts))
     flows: list[Flow] = []
     now, coming = 0.0, 0
@@ -58,7 +64,7 @@ def responses(
         if not flows:
             now = arrivals[coming]
         if now >= arrivals[coming]:
-            flows.append(Flow(coming, work[coming]))
+            flows.append(Flow(coming, work[coming], float(ranks[coming])))
             coming += 1
             continue
         share, change = served(policy, flows, threshold)

@@ -46,6 +46,17 @@ LOOKS = {
     "hhf": Look("#6F4E37", "|", "--", 1),
     "srpt": Look("black", ".", ":", 1),
     "floor": Look("black", "", "--", 1),
+    # Policies of a pair of sched-tcp; srpt and las are as the qdiscs of these names
+    "direct": Look("#B0B8C0", "x", ":", 1),
+    "tcp": Look("#5B6770", "3", "--", 1),
+    "fair": Look("#EE3377", "P"),
+    "mu": Look("#BBCC33", "v"),
+    "pair-las": Look("#FF8A50", "o"),
+    "pfifo-tcp": Look("#78838C", "3", ":", 1),
+    "pfifo-srpt": Look("#333333", "."),
+    "pfifo-las": Look("#C75B00", "<"),
+    "fq_codel-srpt": Look("#99257A", "+"),
+    "las-srpt": Look("#7A1F00", "h"),
 }
 # Other names of the same, and what the models are of
 SAME = {"droptail": "pfifo", "fifo": "pfifo", "PS": "fq", "ps": "fq"}

@@ -34,7 +34,9 @@ def draw(axis: Any, panel: Panel, results: Results) -> None:
             style = {"linestyle": ("--", ":", "-.")[i % 3], "color": colour}
         else:
             style = look(line.label, names).style | {"markersize": 3}
-            if line.model or len(points) > FEW or "time" in panel.x:
+            if panel.dots:
+                style |= {"linestyle": "", "marker": ".", "markersize": 4}
+            elif line.model or len(points) > FEW or "time" in panel.x:
                 style["marker"] = ""
         axis.plot(*zip(*points, strict=True), **(style | {"linewidth": 1}), label=line.label)
     for i, (name, x, y) in enumerate(panel.paper):

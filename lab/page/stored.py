@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from lab.measure.reading import DataError
-from lab.measure.rows import AT, Rows, add_curves, curves_to_csv, from_csv, to_csv
+from lab.measure.rows import AT, Rows, add_curves, curves_to_csv, from_csv, points, to_csv
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Results, taken_of
 
@@ -19,8 +19,19 @@ def curves_taken() -> set[At]:
     return {at for item in every for at, whole in taken_of(item) if whole or AT in at.metric}
 
 
+def pooled_curves(taken: set[At], name: str, case: str, qdisc: str) -> list[At]:
+    """In the order of their names."""
+    mine = (
+        at
+        for at in taken
+        if at.pooled and (at.experiment, at.case, at.qdisc) == (name, case, qdisc)
+    )
+    return sorted(mine, key=lambda at: at.metric)
+
+
 def store(where: Path, name: str, rows: Rows) -> None:
-    """An experiment's CSVs: of its curves those that the page takes, which are of one seed."""
+    """An experiment's CSVs: of its curves those that the page takes, which are of one seed, or, as
+    if they were, the mean of all."""
     where.mkdir(parents=True, exist_ok=True)
     (where / f"{name}.csv").write_text(to_csv(rows))
     taken = curves_taken()
@@ -31,6 +42,10 @@ def store(where: Path, name: str, rows: Rows) -> None:
             ways = {metric, metric.rsplit(AT, 1)[0]}
             if AT in metric and any(At(name, case, qdisc, way) in taken for way in ways):
                 curves.setdefault((case, qdisc, seed), {})[metric] = values[metric]
+        for curve in pooled_curves(taken, name, case, qdisc) if (case, qdisc) not in seen else ():
+            for x, y in curve.curve({name: rows}):
+                values_of = curves.setdefault((case, qdisc, seed), {})
+                values_of |= points(curve.metric, [x], [y])
         seen.add((case, qdisc))
     path = where / f"{name}{CURVES}"
     if curves:

@@ -2,10 +2,10 @@
 """The papers in the order of the page, and all that their rooms say."""
 
 from lab.measure.rows import Rows
-from lab.papers import excess, las, run2c, sift, sqf
+from lab.papers import excess, las, run2c, sched_tcp, sift, sqf
 from lab.papers.vocabulary import Item
 
-ROOMS = (run2c, las, sift, sqf, excess)
+ROOMS = (run2c, las, sift, sqf, sched_tcp, excess)
 ITEMS: dict[str, list[Item]] = {room.NAME: list(room.items()) for room in ROOMS}
 
 

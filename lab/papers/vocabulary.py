@@ -24,12 +24,14 @@ CALCULATED = "Calculated, as in the article"
 
 @dataclass(frozen=True)
 class At:
-    """A number of an experiment: a value for each seed."""
+    """A number of an experiment: a value for each seed. Its curve is that of the first seed, or,
+    where it is pooled, the mean of all."""
 
     experiment: str
     case: str
     qdisc: str
     metric: str
+    pooled: bool = False
 
     def values(self, results: Results) -> list[float]:
         rows = results.get(self.experiment, {})
@@ -41,13 +43,18 @@ class At:
         return [value for value in found if not math.isnan(value)]
 
     def curve(self, results: Results) -> list[tuple[float, float]]:
-        """Its points, of the first seed."""
+        """Its points; of several seeds those that all have that have such a curve."""
         rows, begin = results.get(self.experiment, {}), self.metric + AT
+        found: dict[float, list[float]] = {}
+        seeds = 0
         for (case, qdisc, _), values in rows.items():
-            if (case, qdisc) == (self.case, self.qdisc):
-                pairs = values.items()
-                return [(float(n[len(begin) :]), y) for n, y in pairs if n.startswith(begin)]
-        return []
+            if (case, qdisc) != (self.case, self.qdisc) or (seeds and not self.pooled):
+                continue
+            mine = [(n[len(begin) :], y) for n, y in values.items() if n.startswith(begin)]
+            seeds += 1 if mine or not self.pooled else 0
+            for x, y in mine:
+                found.setdefault(float(x), []).append(y)
+        return [(x, float(np.mean(ys))) for x, ys in found.items() if len(ys) == seeds]
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,21 @@ class Least:
         return [min(mine[x] / other[x] for x in sizes)] if sizes else []
 
 
-Value = At | Of | Benefit | Least
+@dataclass(frozen=True)
+class Apart:
+    """The most that a curve is apart from another, in percent of that, from `since` on."""
+
+    mine: At
+    other: At
+    since: float = 0
+
+    def values(self, results: Results) -> list[float]:
+        mine, other = (dict(at.curve(results)) for at in (self.mine, self.other))
+        common = [x for x in mine if other.get(x) and x >= self.since]
+        return [max(100 * abs(mine[x] / other[x] - 1) for x in common)] if common else []
+
+
+Value = At | Of | Benefit | Least | Apart
 
 
 def value_of(value: Value | None, results: Results) -> float | None:
@@ -137,7 +158,7 @@ def parts_of(value: Value | None) -> Iterator[tuple[At, bool]]:
             yield from parts_of(part)
     elif isinstance(value, Benefit):
         yield from ((at, True) for at in (value.mine, value.other, value.count))
-    elif isinstance(value, Least):
+    elif isinstance(value, Least | Apart):
         yield from ((at, True) for at in (value.mine, value.other))
 
 
@@ -167,6 +188,7 @@ class Panel:
     paper: tuple[tuple[str, float, float], ...] = ()  # what, x and y
     levels: tuple[tuple[str, float], ...] = ()  # what, and y, of the paper
     log: str = ""  # of "x", "y" and "xy"
+    dots: bool = False  # points are each of its own
 
 
 @dataclass(frozen=True)

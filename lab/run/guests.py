@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vm import Built, Guest, Result, VMError, Workers
+from vm.daemon import make_daemon
 
 LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB.parent / "docs/results"  # what is stored, for the page
 SCRIPT = "scenario.sh"  # of all experiments
+DAEMON = "/usr/sbin/sched-tcp"  # of a pair: sched_tcp/, made for guests by vm/daemon.py
 PROGRESS = re.compile(r"progress (\d+) (\d+) active")
 # Not a job's own words: how far it is, how tc is to be used, the kernel's, and those of init
 NOT_SAID = re.compile(r"progress |Usage:|\s|\[ *\d+\.\d+\]|shortfirst-vm: |$")
@@ -31,7 +33,7 @@ class Job:
     script: str  # of this directory
     args: list[str]
     modules: list[str]  # of the kernel, to be loaded first
-    needs: list[str]  # files below lab/guest that the guest has
+    needs: list[str]  # files below lab/guest that the guest has; with a / before it a program
     weight: float = 1  # how long it takes, against the others
     seed: int = 1
     began: float = 0
@@ -94,6 +96,7 @@ def status_line(jobs: list[Job], slots: int) -> str:
 
 def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | None) -> Guest:
     elsewhere = {"executor": workers.execute} if workers else {}
+    files = {DAEMON: make_daemon()} if DAEMON in job.needs else {}
     return Guest(
         built,
         mode="virtual",
@@ -102,7 +105,8 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | 
         args=job.args,
         seed=job.seed,
         modules=job.modules,
-        needs=job.needs,
+        needs=[need for need in job.needs if need not in files],
+        files=files,
         fresh=fresh,
         **elsewhere,
     )

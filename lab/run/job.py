@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.measure.reading import ETHERNET, WIRE_BITS, DataError, Link
 from lab.models.sizes import parse
-from lab.run.guests import SCRIPT, Job
+from lab.run.guests import DAEMON, SCRIPT, Job
 from lab.run.keys import (
     TCP,
     UDP,
@@ -17,18 +17,21 @@ from lab.run.keys import (
     bits,
     bulk_count,
     headers_of,
+    inside,
     is_tcp,
     links_of,
     number_of_host,
+    policy_of,
 )
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import BUFFER, FLOOR, RATE
 
 PORT = 5000  # flowgen's first one
+FETCHED = 8000  # fetch's first one
 HOST = 101  # the last byte of the first host's address, where flowgen's flows have several
 ROUTER = 2  # of the router's address
 LAST_PORT = 7063  # bulk's last one,
-LAST_FETCHED = 8007  # and fetch's
+LAST_FETCHED = FETCHED + 7  # and fetch's
 MTU = 1500
 NS2 = {"window": 30, "initcwnd": 1, "rto_min": 1}
 # Are in every kernel; srpt is the lab's own, and net.sh loads it
@@ -38,7 +41,8 @@ NAT_MODULES = ["nft_chain_nat", "nft_masq", "nft_nat"]
 NFT = "/usr/sbin/nft"
 COMMAND = "shortfirst"  # in a qdisc's place: sets up both ways (command/)
 PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
-BESIDE = ("bulk", "steady", "fetch", "packets", "watch")  # not there when each flow is alone
+# Not there when each flow is alone
+BESIDE = ("bulk", "steady", "fetch", "packets", "watch", "pair")
 # What a queue of single packets of the kernel's own may take of those that are watched
 SPARE = 4
 
@@ -105,23 +109,24 @@ def group_of(name: str, values: Settings) -> str:
     return f"{name}:{shown}"
 
 
-def places_of(settings: Settings, group: Settings) -> Settings:
+def places_of(settings: Settings, group: Settings, rng: random.Random) -> Settings:
     """Where it goes, when it begins, and from when on it is measured, of the run's time."""
     skip = settings.get("flows", {}).get("after", 0) + group.get("skip", 0)
     found = {"host": number_of_host(group.get("host", 1))}
     if "from" in group:
         found["from"] = number_of_host(group["from"])
-    return found | {"begin": group.get("begin", 0), "skip": skip}
+    return found | {"begin": drawn(group.get("begin", 0), rng), "skip": skip}
 
 
-def fetch_of(settings: Settings) -> Iterator[str]:
-    """The groups of fetch."""
+def fetch_of(settings: Settings, by_way: list[str], rng: random.Random) -> Iterator[str]:
+    """The groups of fetch, some of them by way of a pair."""
     for name, group in settings["fetch"].items():
         size = group.get("bytes", 0)
         least, most = size if isinstance(size, list) else (size, 0)
         values = {"at_once": group.get("at_once", 1), "bytes": least, "most": most}
-        values["every"] = group.get("every", 0)
-        yield group_of(name, values | places_of(settings, group))
+        values |= {key: group.get(key, 0) for key in ("every", "objects")}
+        values["via"] = int(name in by_way)
+        yield group_of(name, values | places_of(settings, group, rng))
 
 
 def us_of(settings: Settings, group: Settings) -> float:
@@ -130,13 +135,13 @@ def us_of(settings: Settings, group: Settings) -> float:
     return wire * 8e6 * group.get("streams", 1) / bits(group["rate"])
 
 
-def packets_of(settings: Settings) -> Iterator[str]:
+def packets_of(settings: Settings, rng: random.Random) -> Iterator[str]:
     """The groups of packets."""
     for name, group in settings["packets"].items():
         values = {"bytes": group["bytes"], "us": us_of(settings, group)}
         for key in ("streams", "burst", "jitter", "ports", "count", "tcp", "rst", "syn"):
             values[key] = group.get(key, 0)
-        places = places_of(settings, group)
+        places = places_of(settings, group, rng)
         # From before a NAT all is the router's
         nat = {"host": ROUTER} if settings["network"].get("nat") else {}
         yield group_of(name, values | places | nat)
@@ -264,6 +269,23 @@ def watch_of(settings: Settings, words: str) -> dict[str, str]:
     return result
 
 
+def pair_of(settings: Settings, qdisc: str) -> dict[str, str]:
+    """By way of which downloads go; nothing if there is none."""
+    policy = policy_of(settings, qdisc)
+    if not policy:
+        return {}
+    groups = list(settings.get("fetch", {}))
+    ports: list[int | str] = [PORT] if "flows" in settings else []
+    pair = settings["pair"]
+    for name in inside(settings):
+        of_type = f"={name}" if name in pair.get("types", []) else ""
+        ports.append(f"{FETCHED + groups.index(name)}{of_type}")
+    options = [f"types_=_{{{','.join(pair['types'])}}}"] if "types" in pair else []
+    options += [f"{key}_=_{pair[key]}" for key in ("unsent", "window", "queue") if key in pair]
+    told = {"PAIR": policy, "PAIR_PORTS": " ".join(map(str, ports))}
+    return told | {"PAIR_OPTIONS": " ".join(options)}
+
+
 def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     """One run; that of the floor is each flow alone, and nothing beside them."""
     alone, rng = qdisc == FLOOR, random.Random(seed)
@@ -289,7 +311,8 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         "SOCKET_MEMORY": str(tcp.get("socket_memory", "")),
         "ISN": isn_of(settings, words),
         "AFTER": plain(after) if after else "",
-    }
+        "LOSS": plain(network.get("loss", 0)) if network.get("loss") and not alone else "",
+    } | pair_of(settings, qdisc)
     if flows:
         options = [*flows_of(settings), "--seed", str(seed), *(["--alone"] if alone else [])]
         given["FLOWGEN"] = " ".join(options)
@@ -304,9 +327,12 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
         given["CBR"] = steady_of(settings, rng)
     often = f"--duration {plain(span)} --seed {seed}"
     if "fetch" in settings:
-        given["FETCH"] = " ".join([often, *fetch_of(settings)])
+        step = settings.get("watch", {}).get("fetched")
+        by_way = inside(settings) if "PAIR" in given else []
+        words_of = [f"--interval {plain(step)}"] if step else []
+        given["FETCH"] = " ".join([often, *words_of, *fetch_of(settings, by_way, rng)])
     if "packets" in settings:
-        given["PACKETS"] = " ".join([often, *packets_of(settings)])
+        given["PACKETS"] = " ".join([often, *packets_of(settings, rng)])
     given["HOSTS"] = " ".join(map(str, hosts_of(settings, "host")))
     given["SENDERS"] = " ".join(map(str, hosts_of(settings, "from")))
     given["SPREAD"] = "1" if "hosts" in flows else ""
@@ -320,6 +346,7 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     needs.append("modules/tcp_sink.ko")
     needs += [NFT] if given["NAT"] else []
     needs += [f"/usr/sbin/{COMMAND}"] if words.split()[0] == COMMAND else []
+    needs += [DAEMON] if "PAIR" in given else []
     needs += ["modules/sch_srpt.ko"] if words.split()[0] == "srpt" else []
     needs += [f"modules/{given['SAMPLES']}_watch.ko"] if "SAMPLES" in given else []
     modules = modules_of(settings, words, given["ISN"])

@@ -20,6 +20,8 @@ TCP, UDP = 20, 8  # bytes of their headers, without options
 SETTLE = 5  # seconds at the end of which fetch does not measure what begins
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 SHORT = "quick"  # the case of [quick]
+POLICIES = ("tcp", "srpt", "las", "fair", "mu")  # of sched-tcp
+DIRECT = "direct"  # in a policy's place: there is no pair
 
 Settings = dict[str, Any]
 
@@ -105,6 +107,7 @@ NAME = text(r"[\w.-]+", "a name")
 SHORT_NAME = r"[a-z0-9]{1,15}", "up to 15 of a to z and 0 to 9"
 HOST = number(1, MOST_HOSTS, whole=True)
 PLACE = {"host": HOST, "from": HOST, "begin": SECONDS, "skip": SECONDS}
+POLICY = choice(*POLICIES, DIRECT)
 QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
 SETTINGS = {
     "duration": number(1, 1e5),
@@ -126,6 +129,16 @@ SETTINGS = {
         "isp": text(rf"{_RATE}/\d+(?:\.\d+)?", '"RATE/MS", as "12mbit/250"'),
         "ipv6": SWITCH,
         "buffer": number(1, 1e6, whole=True),
+        "loss": number(0, 50),
+    },
+    "pair": {
+        "policy": POLICY,
+        "policies": Named(r"[\w.-]+", "that of a qdisc", POLICY),
+        "outside": several(text(*SHORT_NAME), MOST_GROUPS),
+        "types": several(text(*SHORT_NAME), MOST_GROUPS),
+        "unsent": number(0, 1e9, whole=True),
+        "window": number(1, 1e12, whole=True),
+        "queue": number(1, 1e12, whole=True),
     },
     "tcp": {
         "like": choice("linux", "ns2"),
@@ -177,7 +190,8 @@ SETTINGS = {
             "bytes": either(number(1, 1e12, whole=True), between(1, 1e12, whole=True)),
             "at_once": number(1, 1000, whole=True),
             "every": number(0.001, 1e5),
-            **PLACE,
+            "objects": number(1, 10000, whole=True),
+            **(PLACE | {"begin": DRAWN}),
         },
     ),
     "packets": Named(
@@ -202,6 +216,8 @@ SETTINGS = {
         "seconds": number(1, 1e5),
         "over": several(number(0, 1e6, whole=True), 8),
         "queues": number(0.001, 1e5),
+        "fetched": number(0.001, 1e5),
+        "against": NAME,
     },
     "qdiscs": Named(rf"(?!{FLOOR}$)[\w.-]+", f"letters, digits, ., _ and -; not {FLOOR}", QDISC),
 }
@@ -257,6 +273,24 @@ def links_of(network: Settings) -> list[str]:
 def bulk_count(settings: Settings) -> int:
     bulk = settings.get("bulk", {})
     return len(bulk["rtts"]) if "rtts" in bulk else bulk.get("flows", 0)
+
+
+def policy_of(settings: Settings, qdisc: str) -> str:
+    """Of the pair by way of which downloads go; "" if there is none."""
+    pair = settings.get("pair", {})
+    policy = pair.get("policies", {}).get(qdisc, pair.get("policy", DIRECT))
+    return "" if policy == DIRECT else policy
+
+
+def inside(settings: Settings) -> list[str]:
+    """The groups of fetch that go by way of the pair."""
+    return [g for g in settings.get("fetch", {}) if g not in settings["pair"].get("outside", [])]
+
+
+def begins(group: Settings) -> tuple[float, float]:
+    """The first and the last moment at which it may."""
+    begin = group.get("begin", 0)
+    return (begin[0], begin[1]) if isinstance(begin, list) else (begin, begin)
 
 
 def headers_of(settings: Settings, transport: int) -> int:
@@ -344,6 +378,7 @@ class Refusals:
         self._steady(settings, need)
         self._groups(settings, need)
         self._watch(settings, need)
+        self._pair(settings, need)
         uses = [name for name, words in qdiscs.items() if BUFFER in words]
         for name, words in qdiscs.items():
             rest = re.search(r"[{}]", words.replace(BUFFER, "").replace(OWN_RATE, ""))
@@ -418,8 +453,7 @@ class Refusals:
             )
             if "begin" in flow:
                 need("phases" not in flow, f"steady.{name}.phases tell when it begins")
-                begin = flow["begin"] if type(flow["begin"]) is list else [flow["begin"]]
-                late = max(begin) >= settings["duration"]
+                late = begins(flow)[1] >= settings["duration"]
                 need(not late, f"steady.{name}.begin is after the duration")
 
     def _groups(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
@@ -433,10 +467,11 @@ class Refusals:
             need(count > 0 or what not in settings, f"{what} is empty")
             need(count <= MOST_GROUPS, f"{what} has {count} groups; it may have {MOST_GROUPS}")
             for name, group in groups.items():
-                late = max(group.get("begin", 0), group.get("skip", 0)) >= settings["duration"]
+                late = max(begins(group)[1], group.get("skip", 0)) >= settings["duration"]
                 need(not late, f"{what}.{name} begins, or is measured, after the duration")
         for name, group in settings.get("fetch", {}).items():
-            need("every" not in group or "bytes" in group, f"fetch.{name}.bytes is missing")
+            sized = not {"every", "objects"} & group.keys() or "bytes" in group
+            need(sized, f"fetch.{name}.bytes is missing")
             measured = settings["duration"] - group.get("skip", 0) > SETTLE or "bytes" not in group
             need(measured, f"fetch.{name}: the last {SETTLE} s are not measured")
         if "fetch" in settings:
@@ -452,6 +487,33 @@ class Refusals:
         streams = sum(group.get("streams", 1) for group in settings.get("packets", {}).values())
         need(streams <= MOST_STREAMS, f"packets has more than {MOST_STREAMS} streams")
 
+    def _pair(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
+        pair, network = settings.get("pair"), settings["network"]
+        if pair is None:
+            return
+        told = "policy" in pair or "policies" in pair
+        need(told, "pair.policy is missing, or policies, by the names of qdiscs")
+        unknown = sorted(set(pair.get("policies", {})) - set(settings["qdiscs"]))
+        need(not unknown, f"pair.policies.{''.join(unknown[:1])} is none of the qdiscs")
+        groups = settings.get("fetch", {})
+        unknown = sorted(set(pair.get("outside", [])) - set(groups))
+        need(not unknown, f"pair.outside has {''.join(unknown[:1])}, which is no group of fetch")
+        unknown = sorted(set(pair.get("types", [])) - set(inside(settings)))
+        need(not unknown, f"pair.types has {''.join(unknown[:1])}, which is no group in the pair")
+        some = "flows" in settings or bool(inside(settings))
+        need(some, "pair is for flows and groups of fetch, and there are neither")
+        for key in ("links", "ipv6"):
+            need(not network.get(key), f"a pair is not for network.{key}")
+        need("hosts" not in settings.get("flows", {}), "a pair is of one host: have no flows.hosts")
+        for name in inside(settings):
+            own = [key for key in ("host", "from") if groups[name].get(key, 1) != 1]
+            need(not own, f"a pair is of one host: have no fetch.{name}.{''.join(own[:1])}")
+        for name, words in settings["qdiscs"].items():
+            blind = words.split()[0] == "srpt" and policy_of(settings, name)
+            need(
+                not blind, f"qdiscs.{name} is told the sizes of flows, not of a pair's connections"
+            )
+
     def _watch(self, settings: Settings, need: Callable[[bool, str], None]) -> None:
         watch, qdiscs = settings.get("watch", {}), settings["qdiscs"]
         if "samples" in watch:
@@ -463,5 +525,10 @@ class Refusals:
         else:
             need(not {"seconds", "over"} & watch.keys(), "watch.lengths is missing, how often")
         need("queues" not in watch or "bulk" in settings, "watch.queues are those of bulk")
+        need("fetched" not in watch or "fetch" in settings, "watch.fetched is of groups of fetch")
+        against = watch.get("against")
+        need(
+            against is None or against in qdiscs, f"watch.against: {against} is none of the qdiscs"
+        )
         hidden = "queues" in watch and settings["network"].get("tunnel", False)
         need(not hidden, "watch.queues: in a network.tunnel all is one flow")

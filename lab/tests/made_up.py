@@ -83,8 +83,11 @@ def cbr(name: str, delays: Sequence[int], least: int = 3000) -> str:
 
 
 def fetch(group: str, responses: Sequence[int], bursts: int = 1, size: int = 3_000_000) -> str:
-    """Of responses in us, bursts of so many; 0 has not ended. `size` is what 24 s have brought."""
-    lines = "".join(f"{i // bursts},9000,{us or -1}\n" for i, us in enumerate(responses))
+    """Of responses in us, bursts of so many, each begun 1 ms after the one before it; 0 has not
+    ended. `size` is what 24 s have brought."""
+    lines = "".join(
+        f"{i // bursts},9000,{us or -1},{i % bursts * 1000}\n" for i, us in enumerate(responses)
+    )
     ends = f"#end begun {len(responses)} done {len(responses) - list(responses).count(0)}\n"
     return f"fetch {group} seconds 24 bytes {size}\n{lines}{ends}"
 
@@ -95,9 +98,10 @@ def packets(group: str, sent: int = 1000, arrived: int = 750, size: int = 6_000_
 
 
 def lengths(*rows: tuple[float, int, int]) -> str:
-    """What tc shows of a qdisc of two bands, by seconds and packets of these."""
+    """What tc shows of a qdisc of two bands, by seconds and packets of these; it sends 10 kB/s."""
     return "".join(
-        f"lengths {at} {stats(qlen=9, high_qlen=high, low_qlen=low)}" for at, high, low in rows
+        f"lengths {at} {stats(qlen=9, high_qlen=high, low_qlen=low, bytes=round(10000 * at))}"
+        for at, high, low in rows
     )
 
 
@@ -112,7 +116,10 @@ def of_run(settings: Settings, qdisc: str) -> str:
     senders = max(len(links_of(settings["network"])), 1)
     text = ""
     if settings.get("flows"):
-        text += flows(SOME, senders, settings["flows"].get("mtu", 1500), lost=not alone)
+        # Beside another qdisc some are faster, and some slower
+        other = watch.get("against", qdisc) != qdisc and not alone
+        some = [(x, ms * (2, 0.5)[i % 2]) for i, (x, ms) in enumerate(SOME)] if other else SOME
+        text += flows(some, senders, settings["flows"].get("mtu", 1500), lost=not alone)
     kind = "pfifo" if alone else settings["qdiscs"][qdisc].split()[0]
     more = {"records_peak": 7} if kind in OURS else {}
     if not alone and "bulk" in settings:
@@ -126,10 +133,12 @@ def of_run(settings: Settings, qdisc: str) -> str:
         text += cbr(name, [5000, 0, 4000])
     for name, group in {} if alone else settings.get("fetch", {}).items():
         text += fetch(name, [9000, 0, 8000, 7000] if "bytes" in group else [], 2)
+    if not alone and "fetched" in watch:
+        text += intervals("fetched", np.tile(9000, (40, len(settings["fetch"]))), watch["fetched"])
     for name in () if alone else settings.get("packets", {}):
         text += packets(name)
     if not alone and "lengths" in watch:
-        text += lengths((10, 30, 2), (10.1, 4, 50))
+        text += lengths((10, 30, 2), (10.1, 4, 50), *((i, 0, 0) for i in range(11, 60)))
     if not alone and "samples" in watch and is_sampling(kind):
         text += samples(range(senders + 1), senders)
     return text + stats(kind, **more)

@@ -174,7 +174,7 @@ def test_lost_packet_line(line: int) -> None:
         analysis.split_steady("x", "\n".join(lines))
 
 
-FETCH = "fetch a seconds 24.5 bytes 700\n0,9,1000\n0,9,2500\n1,9,-1\n#end begun 3 done 2\n"
+FETCH = "fetch a seconds 24.5 bytes 700\n0,9,1000,0\n0,9,2500,500\n1,9,-1,0\n#end begun 3 done 2\n"
 
 
 def test_fetched() -> None:
@@ -184,7 +184,7 @@ def test_fetched() -> None:
     one = groups["a"]
     assert rest == "before\nafter\n" and (one.seconds, one.bytes) == (24.5, 700)
     assert one.response[:2].tolist() == [1, 2.5] and np.isnan(one.response[2])
-    assert one.pages[0] == 2.5 and np.isnan(one.pages[1]) and one.pages.size == 2
+    assert one.pages[0] == 3 and np.isnan(one.pages[1]) and one.pages.size == 2
     assert groups["b"].response.size == 0
 
 

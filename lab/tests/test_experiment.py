@@ -11,7 +11,7 @@ from lab.commands import experiment
 from lab.measure.reading import DataError
 from lab.run import experiment as scenario
 from lab.run import keys
-from lab.run.guests import SCRIPT
+from lab.run.guests import DAEMON, SCRIPT
 from lab.run.kinds import KINDS
 from lab.run.qdiscs import LISTS
 from lab.tests.made_up import MINE, words
@@ -306,6 +306,42 @@ def test_every_key_is_documented() -> None:
             "[[bounds]]\nmetric = 'a'\nat_most = 1\nenough = 1\n[qdiscs]",
             "bounds 1: enough goes with of, and with either",
         ),
+        ("[qdiscs]", "[pair]\n[qdiscs]", "pair.policy is missing, or policies"),
+        ("[qdiscs]", "[pair]\npolicy = 'fifo'\n[qdiscs]", "pair.policy is 'fifo'; it has to be"),
+        ("[qdiscs]", "[pair]\npolicies = { x = 'las' }\n[qdiscs]", "pair.policies.x is none of"),
+        (
+            "[qdiscs]",
+            "[pair]\npolicy = 'las'\noutside = ['x']\n[qdiscs]",
+            "pair.outside has x, which is no group of fetch",
+        ),
+        (
+            '[flows]\nsize = "fixed(5)"\nload = 0.5\n',
+            "[pair]\npolicy = 'las'\noutside = ['a']\n[fetch.a]\n",
+            "pair is for flows and groups of fetch, and there are neither",
+        ),
+        (
+            "[qdiscs]",
+            "[pair]\npolicy = 'mu'\ntypes = ['x']\n[qdiscs]",
+            "pair.types has x, which is no group in the pair",
+        ),
+        ("rtt = 6", "rtt = 6\nipv6 = true\n[pair]\npolicy = 'las'", "is not for network.ipv6"),
+        ("rtt = 6", "links = ['1mbit/6']\n[pair]\npolicy = 'las'", "is not for network.links"),
+        ("load = 0.5", "load = 0.5\nhosts = 2\n[pair]\npolicy = 'las'", "have no flows.hosts"),
+        (
+            "[qdiscs]",
+            "[pair]\npolicy = 'las'\n[fetch.a]\nfrom = 2\n[qdiscs]",
+            "a pair is of one host: have no fetch.a.from",
+        ),
+        (
+            "[qdiscs]",
+            "[pair]\npolicy = 'las'\n[qdiscs]\nx = 'srpt'",
+            "qdiscs.x is told the sizes of flows, not of a pair's connections",
+        ),
+        ("[qdiscs]", "[fetch.a]\nobjects = 3\n[qdiscs]", "fetch.a.bytes is missing"),
+        ("[qdiscs]", "[fetch.a]\nbegin = [9, 10]\n[qdiscs]", "fetch.a begins, or is measured"),
+        ("[qdiscs]", "[watch]\nfetched = 1\n[qdiscs]", "watch.fetched is of groups of fetch"),
+        ("[qdiscs]", "[watch]\nagainst = 'x'\n[qdiscs]", "watch.against: x is none of the qdiscs"),
+        ("rtt = 6", "rtt = 6\nloss = 51", "network.loss is 51; it has to be a number from 0 to 50"),
     ],
 )
 def test_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -539,6 +575,48 @@ other = { from = 4, host = 2 }
     assert told["PACKETS"].split()[-1] == "flood:bytes=1452,us=1000,host=3"
     script = (LAB / "guest" / SCRIPT).read_text()
     assert all(f"${{{key}" in script for key in ("IPV6", "NAT", "SPREAD", "SENDERS"))
+
+
+def test_words_of_a_pair(tmp_path: Path) -> None:
+    """By way of which downloads go, and those groups that are not outside."""
+    text = MINE.replace("rtt = 6", "rtt = 6\nloss = 0.5").replace("load", "after = 2\nload")
+    text += """
+[pair]
+policies = { las = "fair" }
+outside = ["sample"]
+unsent = 0
+[fetch]
+sample = { begin = [1, 2] }
+page = { bytes = 9000, at_once = 6, objects = 30, every = 5 }
+[watch]
+fetched = 0.5
+"""
+    text = text.replace("duration = 10", "duration = 10\nfloor = true")
+    runs = parse(tmp_path, text).runs
+    one, other = runs["base", "las", 1], runs["base", "cake", 1]
+    told = words(one)
+    assert (told["PAIR"], told["PAIR_PORTS"]) == ("fair", "5000 8001")
+    assert told["PAIR_OPTIONS"] == "unsent_=_0" and told["LOSS"] == "0.5"
+    assert told["FETCH"].split() == [
+        *"--duration 12 --seed 1 --interval 0.5".split(),
+        "sample:at_once=1,host=1,begin=1.134,skip=2",
+        "page:at_once=6,bytes=9000,every=5,objects=30,via=1,host=1,skip=2",
+    ]
+    assert DAEMON in one.needs and DAEMON not in other.needs
+    assert "PAIR" not in words(other) and "via=1" not in words(other)["FETCH"]
+    assert "begin=1.134" in words(other)["FETCH"]
+    assert not {"PAIR", "PAIR_OPTIONS", "LOSS"} & set(words(runs["base", "floor", 1]))
+    every = text.replace('policies = { las = "fair" }', 'policy = "mu"\ntypes = ["page"]')
+    told = words(parse(tmp_path, every).runs["base", "cake", 1])
+    assert (told["PAIR"], told["PAIR_PORTS"]) == ("mu", "5000 8001=page")
+    assert told["PAIR_OPTIONS"] == "types_=_{page} unsent_=_0"
+    none = every.replace('"mu"', '"direct"')
+    assert "PAIR" not in words(parse(tmp_path, none).runs["base", "cake", 1])
+    script = (LAB / "guest" / SCRIPT).read_text()
+    assert (
+        all(f"${{{key}" in script for key in ("PAIR", "PAIR_OPTIONS")) and "$PAIR_PORTS" in script
+    )
+    assert "${LOSS" in (LAB / "guest/net.sh").read_text()
 
 
 def test_words_of_shapers(tmp_path: Path) -> None:

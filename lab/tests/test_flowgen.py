@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lab.models.sizes import parse
+from lab.run.guests import DAEMON
 from lab.tests import virtual
 
 LAB = Path(__file__).resolve().parents[1]
@@ -205,6 +206,23 @@ def check(lines: list[str], flows: list[tuple[int, int]], failed: int = 0) -> li
     rows = [line.split(",") for line in lines[1:-1]]
     assert [int(row[2]) for row in rows] == [size for _, size in flows]
     return rows
+
+
+def test_by_way_of_a_pair(flowgen: Path) -> None:
+    """Each gets its own bytes, whose packets nobody counts; with the sink as without."""
+    options = ["--size", "0.5*fixed(1)+0.5*exp(50)", "--load", "0.6", "--duration", "4"]
+    flows = listed(flowgen, *options)
+    ends = ["--snd", "snd", "--rcv", "rcv", "--addr", "10.0.1.1", "--via", "10.0.2.1"]
+    words = shlex.join(["./flowgen", "--out", "/run/flows", *ends, *options])
+    for sink in ("", f" {virtual.TO_SINK}"):
+        script = f". ./net.sh\nnet_up\n{virtual.LOAD_SINK}\npair_up srpt 5000 ''\n{words}{sink}\n"
+        script += f"pair_lives\necho {MARK}\ncat /run/flows\n"
+        text = virtual.run(script, "flowgen", "net.sh", virtual.SINK, DAEMON)
+        rows = check(text.partition(f"{MARK}\n")[2].splitlines(), flows)
+        assert len(rows) > 30 and {row[4] for row in rows} == {"ok"}
+        assert {(row[7], row[8]) for row in rows} == {("0", "0")}
+        # A round trip for the pair's connection, one for the request and what it brings
+        assert min(int(row[3]) for row in rows) >= 2 * 6000
 
 
 def test_number_of_flows_and_size_of_packets(flowgen: Path) -> None:

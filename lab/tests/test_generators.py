@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lab.measure import reading as analysis
+from lab.run.guests import DAEMON
 from lab.tests import virtual
 
 LAB = Path(__file__).resolve().parents[1]
@@ -152,6 +153,56 @@ def test_fetch_pages() -> None:
     assert fetch(f"--seed 2 {options}")["p"].bytes != alone.bytes
 
 
+def test_fetch_objects() -> None:
+    """So many of a page, some at a time: others follow as those end."""
+    options = "--duration 12 p:at_once=3,objects=8,bytes=14480,every=2.5,begin=1"
+    one = fetch(options)["p"]
+    # Pages from 1 s to 6 s
+    assert one.burst.tolist() == [i // 8 for i in range(24)] and not np.isnan(one.pages).any()
+    first = one.after[:8]
+    assert (first[:3] < 0.01).all() and (np.diff(first[2:]) >= 0).all() and first[3] > 20
+    # Never more than three at a time
+    for begin in first:
+        assert ((first <= begin) & (begin < first + one.response[:8] - 0.1)).sum() <= 3
+    assert one.pages[0] == (first + one.response[:8]).max() > 3 * 20
+    # Without `every` there is one page
+    alone = fetch("--duration 12 a:objects=1,bytes=14480,begin=1 b:objects=5,bytes=1448")
+    assert alone["a"].response.size == 1 and alone["b"].response.size == 5
+    assert alone["a"].bytes == 14480 and alone["b"].bytes == 5 * 1448
+
+
+def test_fetch_of_intervals() -> None:
+    command = f"{FETCH} {IPV4} --out /dev/ttyS1 --interval 0.5 --duration 4"
+    script = f"{NETWORK}{command} a:bytes=144800,begin=1,objects=1 b: >/dev/null\n"
+    text = virtual.run(script, "fetch", "net.sh", virtual.SINK)
+    got, step, rest = analysis.split_intervals("x", text, "fetched")
+    groups, rest = analysis.split_fetch("x", rest)
+    assert got.shape == (8, 2) and step == 0.5 and not rest
+    assert got[:2, 0].tolist() == [0, 0] and got[2:, 0].sum() == 144800
+    # Together all that the bottleneck carries; what waits behind a hole comes with what fills it
+    assert got[1:].sum(axis=1) == pytest.approx(500 * 1448, rel=0.15)
+    assert got.sum() == pytest.approx(4000 * 1448, rel=0.02)
+    assert groups["b"].bytes == pytest.approx(got[:, 1].sum(), abs=1448)
+
+
+PAIR = "pair_up {} '8000' ''\n"
+BY_WAY = "--via 10.0.2.1"
+
+
+@pytest.mark.parametrize("policy", ["tcp", "srpt"])
+def test_fetch_by_way_of_a_pair(policy: str) -> None:
+    """One group is outside, and a request finds its bytes."""
+    options = f"{BY_WAY} --duration 10 a:bytes=100000,via=1 b:bytes=100000"
+    script = f"{NETWORK}{PAIR.format(policy)}{FETCH} {IPV4} --out /dev/ttyS1 {options} >/dev/null\n"
+    groups, _ = analysis.split_fetch(
+        "x", virtual.run(script, "fetch", "net.sh", virtual.SINK, DAEMON)
+    )
+    a, b = groups["a"], groups["b"]
+    assert a.response.size > 10 < b.response.size and not np.isnan(a.response).any()
+    # Each gets its part of the link
+    assert np.median(a.response) == pytest.approx(np.median(b.response), rel=0.5)
+
+
 def test_fetch_without_an_end() -> None:
     one = fetch("--duration 2 l:at_once=2,skip=1")["l"]
     assert one.response.size == 0 and one.seconds == 1
@@ -213,6 +264,8 @@ def test_sink_refuses(line: str) -> None:
         "a:bytes=x",
         "a:bytes=-1",
         "a:every=1",
+        "a:objects=2",
+        "a:via=1",
         "a:skip=10",
         "a:from=255",
     ],

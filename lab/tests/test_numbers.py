@@ -8,10 +8,24 @@ import pytest
 
 from lab.measure import numbers, over_time
 from lab.measure.bounds import verdicts
+from lab.measure.numbers import measure
 from lab.measure.reading import DataError
 from lab.measure.rows import Rows
+from lab.measure.tables import tables
 from lab.run.experiment import find, read
-from lab.tests.made_up import PAYLOAD, Flow, cbr, fetch, flows, given, packets, stats
+from lab.tests.made_up import (
+    MINE,
+    PAYLOAD,
+    SOME,
+    Flow,
+    cbr,
+    fetch,
+    flows,
+    given,
+    intervals,
+    packets,
+    stats,
+)
 
 
 def test_queues_of_the_kernels_own_packets() -> None:
@@ -163,6 +177,69 @@ def test_groups() -> None:
     assert "call late %" not in las
     with pytest.raises(DataError, match="not the groups of packets that were to be measured"):
         given("impolite", "udp", {"las": [text.replace("rude", "other") + stats()]})
+
+
+def test_beside(tmp_path: Path) -> None:
+    """Flow by flow, and what is got in each second, beside what tcp has given."""
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        MINE
+        + """
+tcp = "pfifo"
+[watch]
+against = "tcp"
+lengths = 1
+fetched = 1
+[pair]
+policies = { las = "las", tcp = "tcp" }
+outside = ["sample"]
+[fetch]
+sample = {}
+"""
+    )
+    one = read(path)
+
+    def run(times: list[float], got: list[int], sent: list[int]) -> str:
+        seen = [f"lengths {i} {stats(bytes=b, qlen=0)}" for i, b in enumerate(sent)]
+        arrived = intervals("fetched", np.array([got]).T, 1)
+        some = flows([(5, ms) for ms in times])
+        return some + fetch("sample", []) + arrived + "".join(seen) + stats()
+
+    texts = {
+        "tcp": run([1000, 1000, 1000, 1000, 0], [1448, 1448, 0], [0, 2514, 4028]),
+        "las": run([500, 900, 2000, 1010, 9], [1448, 724, 9], [0, 2514, 4028]),
+        "cake": run([1000, 1000, 1000, 1000, 0], [1448, 1448, 0], [0, 2514, 4528]),
+    }
+    rows = measure(one, {job.name: texts[q] for (_, q, _), job in one.runs.items()})
+    las, cake = rows["base", "las", 1], rows["base", "cake", 1]
+    # What has failed under one is not compared; 1 % is nothing
+    assert (las["faster %"], las["slower %"], las["equal %"]) == (50, 25, 25)
+    assert las["gain s"] == pytest.approx(0.3) and las["loss s"] == 1
+    # The last second, in which tcp has nothing, is not compared
+    assert las["sample apart %"] == 50 and las["sample kB/s@2"] == 0.724
+    # 1000 bytes of the pair until 1 s; until 2 s 1000, and with half as much of sample's 1757
+    assert las["bytes apart %"] == pytest.approx(75.7)
+    assert (cake["equal %"], cake["sample apart %"]) == (100, 0)
+    assert cake["bytes apart %"] == pytest.approx(50) and np.isnan(cake["gain s"])
+    assert "faster %" not in rows["base", "tcp", 1]
+    assert las["in progress CDF@0"] < las["in progress CDF@1"]
+    assert las["response CDF@500"] == 1 and cake["response CDF@500"] == 0.8
+    shown = tables(rows)
+    assert "faster %" in shown and "base las sample" in shown
+    texts["las"] = texts["las"].replace(",7240,", ",7241,", 1)
+    with pytest.raises(DataError, match="have not had the same flows"):
+        measure(one, {job.name: texts[q] for (_, q, _), job in one.runs.items()})
+
+
+def test_packets_that_nobody_counted(tmp_path: Path) -> None:
+    """Of a pair's connections those are not which the ends see."""
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    one = read(path)
+    text = flows(SOME).replace(",10,0\n", ",0,0\n") + stats()
+    rows = measure(one, {job.name: text for job in one.runs.values()})
+    values = rows["base", "las", 1]
+    assert "flows with loss" not in values and np.isnan(values["loss %"])
 
 
 IMPOLITE = {"tcp Mbit/s": 4.0, "shorts done": 100, "shorts ms": 50, "call loss %": 0}

@@ -5,7 +5,9 @@ takes none, and a script gives the same each time, to the last bit."""
 import os
 import shutil
 
+from lab.run.guests import DAEMON
 from vm.build import INSIDE, prepare
+from vm.daemon import make_daemon
 from vm.guest import Guest
 from vm.kernels import NATIVE
 
@@ -22,14 +24,15 @@ TO_SINK = f"--sink {SINK_FILE}"
 
 def run(script: str, *needs: str) -> str:
     """What the script writes; it begins where those of lab/guest are that it needs."""
+    files = {DAEMON: make_daemon()} if DAEMON in needs else {}
     guest = Guest(
         prepare(NATIVE),
         mode="virtual",
         name=f"generators-{os.getpid()}",
         job="/sf/job",
         modules=[],
-        needs=needs,
-        files={"/sf/job": (BEGIN + script).encode()},
+        needs=[need for need in needs if need not in files],
+        files={"/sf/job": (BEGIN + script).encode(), **files},
         timeout=300,
     )
     result = guest.run()
