@@ -67,7 +67,6 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 bool core_start(void)
 {
 	struct timeval often = { .tv_sec = 1 };
-	struct event_config *how = event_config_new();
 
 	TAILQ_INIT(&core.sessions);
 	TAILQ_INIT(&core.stalled);
@@ -75,11 +74,10 @@ bool core_start(void)
 	TAILQ_INIT(&core.dead_flows);
 	TAILQ_INIT(&core.dead_carriers);
 	core.started = now_ns();
-	if (!how)
-		return false;
-	event_config_set_flag(how, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-	core.base = event_base_new_with_config(how);
-	event_config_free(how);
+	/* Without libevent's list of changes for epoll: a descriptor that is closed and is another
+	 * socket's in the same round would have no change in it, and no events.
+	 */
+	core.base = event_base_new();
 	if (!core.base)
 		return false;
 	core.work = event_new(core.base, -1, 0, on_work, NULL);
