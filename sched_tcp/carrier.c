@@ -76,7 +76,7 @@ void carrier_free(struct carrier *carrier)
 	free(carrier);
 }
 
-/* One that does not come has failed: the origin may be no more, and nobody would tell */
+/* One that does not come, or does not say who it is, has failed: nobody would tell */
 static bool expect(struct carrier *carrier)
 {
 	struct timeval limit = { .tv_sec = core.config->timeout };
@@ -160,9 +160,8 @@ void carrier_die(struct carrier *carrier)
 /* Its flow, if it is not known that the far end has had it. OPEN is at 0, an end is a byte. */
 static struct flow *unconfirmed(const struct carrier *carrier, const struct carried *carried)
 {
-	struct flow *flow;
+	struct flow *flow = flow_find(carrier->session, carried->flow);
 
-	HASH_FIND(hh, carrier->session->flows, &carried->flow, sizeof(carried->flow), flow);
 	if (!flow || flow->dead)
 		return NULL;
 	if (carried->end <= flow->confirmed + flow->fin_confirmed && (carried->end || flow->open))
@@ -841,7 +840,6 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 static bool events(struct carrier *carrier)
 {
-	struct timeval limit = { .tv_sec = core.config->timeout };
 	int fd = carrier->fd, one = 1, idle = 60;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -849,9 +847,7 @@ static bool events(struct carrier *carrier)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	carrier->readable = event_new(core.base, fd, EV_READ | EV_PERSIST, on_readable, carrier);
 	carrier->writable = event_new(core.base, fd, EV_WRITE, on_writable, carrier);
-	carrier->deadline = evtimer_new(core.base, on_deadline, carrier);
-	return carrier->readable && carrier->writable && carrier->deadline &&
-	       !evtimer_add(carrier->deadline, &limit);
+	return carrier->readable && carrier->writable && expect(carrier);
 }
 
 void carrier_connect(struct carrier *carrier)

@@ -238,6 +238,7 @@ void core_work(void);	/* what there is to do is done when the callbacks have ret
 
 /* flow.c */
 void flow_frame(struct session *session, const struct frame *frame, const char **wrong);
+struct flow *flow_find(struct session *session, uint32_t id);
 size_t flow_queued(const struct flow *flow);
 void flow_take(struct flow *flow, unsigned char *to, size_t len);	/* bytes of its queue */
 void flow_flush(struct flow *flow);	/* to the application */

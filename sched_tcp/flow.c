@@ -39,7 +39,7 @@ size_t flow_queued(const struct flow *flow)
 	return evbuffer_get_length(flow->queue);
 }
 
-static struct flow *flow_find(struct session *session, uint32_t id)
+struct flow *flow_find(struct session *session, uint32_t id)
 {
 	struct flow *flow;
 
@@ -501,9 +501,7 @@ void flow_retell(struct flow *flow)
 {
 	if (flow->dead && !flow->tell)
 		tell(flow, TELL_RESET);
-	if (flow->dead || flow->tell & TELL_OPEN)
-		return;
-	if (!flow->open)
+	if (flow->dead || !flow->open)
 		return;
 	if (!flow->session->origin)
 		tell(flow, TELL_OPENED);

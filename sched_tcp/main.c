@@ -182,12 +182,6 @@ int status_policy(const char *name, enum policy policy)
  * The process
  */
 
-/* Who came to listen_open as a peer */
-static void on_peer(int fd, const union address *from)
-{
-	carrier_accept(fd, from);
-}
-
 static void on_end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
@@ -328,7 +322,8 @@ static int serve(void)
 		log_line(LOG_ERR, "no-start", "why=%s", strerror(errno));
 		return 1;
 	}
-	if (!tls_init(core.config) || !listen_open(core.base, core.config, on_peer, carrier_room) ||
+	if (!tls_init(core.config) ||
+	    !listen_open(core.base, core.config, carrier_accept, carrier_room) ||
 	    !control_open(core.base, core.config->control) || !drop(core.config->user))
 		return 1;
 	log_line(LOG_NOTICE, "ready", "file=%s peers=%zu", config_path, core.config->n_peers);
