@@ -271,6 +271,7 @@ static void look(struct carrier *carrier)
 	socklen_t len = sizeof(info);
 	size_t most = carrier->ssl ? TLS_RECORD : CHUNK_MAX, unsent, millisecond;
 	int64_t now = now_ns();
+	int lowat;
 
 	if (carrier->looked && now - carrier->looked < OFTEN)
 		return;
@@ -297,7 +298,8 @@ static void look(struct carrier *carrier)
 	if (unsent == carrier->unsent)
 		return;
 	carrier->unsent = unsent;
-	setsockopt(carrier->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &carrier->unsent, sizeof(int));
+	lowat = unsent;
+	setsockopt(carrier->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
 }
 
 static ssize_t carrier_write(struct carrier *carrier, const void *data, size_t len)
