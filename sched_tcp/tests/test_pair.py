@@ -43,8 +43,8 @@ from sched_tcp.tests.pair import (
 from sched_tcp.tests.programs import sanitized
 
 POLICIES = ("tcp", "srpt", "las", "fair", "mu")
-LONG = 600  # seconds; only what hangs takes so long
 TIMES = int(os.environ.get("CONNECTIONS", "1"))
+LONG = 600 + 6 * TIMES  # seconds; only what hangs takes so long
 MANY = "handshakes = 4096"  # all that churn opens at once
 # Answers of SOCKS
 GRANTED, FAILED, NOT_ALLOWED, NO_NETWORK, NO_HOST, REFUSED = range(6)
