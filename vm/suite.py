@@ -37,7 +37,7 @@ HOST_TESTS = [
 # Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
-SHARES = 8  # what is alike on all kernels is run on each with every so many-th commit
+SHARES = 16  # what is alike on all kernels is run on each with every so many-th commit
 # The same of other processors, where it takes a minute until the first test is run
 FOREIGN_PARTS = 1
 FOREIGN_SHARES = 24
