@@ -105,7 +105,8 @@ uint64_t session_own(const struct carrier *carrier)
  *
  * Where data were dropped with a flow, or room with a carrier, the difference is that between the
  * queues and the virtual queues of those that are left, so that bringing some of these
- * nearer to each other settles all of it.
+ * nearer to each other settles all of it. A flow that was not read from, because as much should
+ * have been sent by its carrier first, may have room then.
  */
 void session_settle(struct session *session)
 {
@@ -128,6 +129,8 @@ void session_settle(struct session *session)
 		} else {
 			carrier->virtual_queue -= difference;
 			session->debt += difference;
+			if (carrier->flow)
+				flow_resume(carrier->flow);
 		}
 		carrier_wake(carrier);
 	}
@@ -209,8 +212,11 @@ void session_policy(struct session *session)
 
 	/* Under tcp a carrier can send its own flow's data only */
 	TAILQ_FOREACH(carrier, &session->carriers, link) {
-		if (session->peer->policy == POLICY_TCP)
-			carrier->virtual_queue = session_own(carrier);
+		if (session->peer->policy != POLICY_TCP)
+			continue;
+		carrier->virtual_queue = session_own(carrier);
+		if (carrier->flow)
+			flow_resume(carrier->flow);
 	}
 	HASH_ITER(hh, session->flows, flow, next) {
 		policy_remove(flow);

@@ -404,6 +404,77 @@ def test_reset_while_full(pair: Pair) -> None:
     pair.empty()
 
 
+class FarEnd:
+    """One that reads a carrier when it is told to; how much has come of each flow is counted."""
+
+    def __init__(self, pair: Pair) -> None:
+        with inside(pair.link.far):
+            self.listener = socket.create_server((FAR[0], PEERS))
+        self.listener.settimeout(SAFE)
+        self.came: dict[int, int] = {}
+        self.threads: list[threading.Thread] = []
+
+    def carrier(self, credit: int) -> frames.Peer:
+        """The next one that comes, and its flow is opened with so much credit."""
+        made = frames.Peer(self.listener.accept()[0])
+        made.socket.settimeout(SAFE)
+        number = made.next()[2]
+        made.say(frames.hello(bytes(16), number, WELCOME), frame(OPENED, number, credit))
+        return made
+
+    def read(self, carrier: frames.Peer) -> None:
+        def run() -> None:
+            while got := carrier.next():
+                if got[0] == DATA:
+                    self.came[got[2]] = self.came.get(got[2], 0) + len(got[4])
+
+        self.threads.append(threading.Thread(target=run))
+        self.threads[-1].start()
+
+    def close(self) -> None:
+        self.listener.close()
+        for thread in self.threads:
+            thread.join(SAFE)
+
+
+@pytest.mark.parametrize("how", ["reset", "policy"])
+def test_ahead_of_its_carrier(pair: Pair, how: str) -> None:
+    """Who may not go on, since others have carried what its own carrier should, goes on when that
+    is no more so."""
+    pair.configure(policy="las")
+    pair.near.begin()
+    far, size = FarEnd(pair), 10 << 20
+    client, other = pair.client(), None
+    first = far.carrier(1 << 24)
+    sender = threading.Thread(target=client.sendall, args=(bytes(size),))
+    sender.start()
+    try:
+        other = pair.client()
+        second = far.carrier(65536)
+        far.read(second)
+        other.setblocking(False)
+
+        def ahead() -> bool:
+            sent(other, bytes(1 << 20))
+            flows = pair.near.status("--flows")["flows"]
+            flow = next(flow for flow in flows if flow["id"] == 1)
+            return flow["virtual"] == 4 << 20 and not flow["queued"]
+
+        until(ahead)
+        if how == "reset":
+            abort(other)
+        else:
+            pair.near.command("policy", "pair", "tcp")
+        far.read(first)
+        until(lambda: far.came[1] == size)
+    finally:
+        for each in (client, other):
+            each.close()
+        pair.near.end()
+        far.close()
+        sender.join()
+
+
 def test_slow_reader_is_alone(pair: Pair) -> None:
     pair.configure(more=f"{MANY} memory = 16M")
     pair.begin()
