@@ -216,11 +216,31 @@ static void carrier_errno(struct carrier *carrier)
 	carrier_break(carrier, strerror(errno));
 }
 
-/* Both ends have said that nothing follows */
+/* Bytes that the other end has not yet acknowledged; the end is one */
+static int on_the_way(const struct carrier *carrier)
+{
+	int bytes = 0;
+
+	ioctl(carrier->fd, SIOCOUTQ, &bytes);
+	return bytes;
+}
+
+/*
+ * Both ends have said that nothing follows. It is not closed before all has been read, since what
+ * came then would reset it, nor before all has come: else nobody would know that it has not.
+ */
 static void check_ended(struct carrier *carrier)
 {
-	if (!carrier->dead && carrier->bye_received && carrier->ended)
+	struct timeval soon = { .tv_usec = 20000 };
+	int error;
+
+	if (carrier->dead || !carrier->over || !carrier->ended)
+		return;
+	error = socket_error(carrier->fd);
+	if (!on_the_way(carrier))
 		carrier_die(carrier);
+	else if (error || evtimer_add(carrier->deadline, &soon))
+		carrier_break(carrier, strerror(error));
 }
 
 static void note_carried(struct carrier *carrier, const struct flow *flow, bool fin)
@@ -755,6 +775,7 @@ static void on_end(struct carrier *carrier)
 		return;
 	}
 	event_del(carrier->readable);
+	carrier->over = true;
 	check_ended(carrier);
 }
 
@@ -785,7 +806,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 			parse(carrier, in, kept);
 			return;
 		}
-		if (got < 0 && !carrier->bye_received) {
+		if (got < 0 && (!carrier->bye_received || on_the_way(carrier))) {
 			carrier_errno(carrier);
 			return;
 		}
@@ -802,11 +823,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 static void on_connected(struct carrier *carrier)
 {
-	socklen_t len = sizeof(int);
-	int error = 0;
+	int error = socket_error(carrier->fd);
 
-	if (getsockopt(carrier->fd, SOL_SOCKET, SO_ERROR, &error, &len))
-		error = errno;
 	if (error)
 		carrier_break(carrier, strerror(error));
 	else
@@ -835,9 +853,14 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
+	struct carrier *carrier = arg;
+
 	(void)fd;
 	(void)what;
-	carrier_break(arg, "it has not begun in time");
+	if (carrier->over)
+		check_ended(carrier);
+	else
+		carrier_break(carrier, "it has not begun in time");
 }
 
 static bool events(struct carrier *carrier)

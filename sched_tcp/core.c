@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What there is one of, and what is done after each round of events. */
+#include <errno.h>
 #include <event2/dns.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "core.h"
@@ -14,6 +16,14 @@ int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * NSEC + now.tv_nsec;
+}
+
+int socket_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) ? errno : error;
 }
 
 void core_work(void)

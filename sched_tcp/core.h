@@ -171,8 +171,8 @@ struct carrier {
 		WAITING,		/* for room in the socket */
 	} pump;
 	TAILQ_ENTRY(carrier) pump_link;
-	/* ended: all that is sent has been taken by the socket */
-	bool bye_sent, bye_received, ended;
+	/* ended: all that is sent has been taken by the socket; over: and all has been read */
+	bool bye_sent, bye_received, ended, over;
 	uint32_t carrying;		/* the flow whose data it carried last */
 };
 
@@ -232,6 +232,7 @@ extern struct core {
 
 /* core.c */
 int64_t now_ns(void);	/* CLOCK_MONOTONIC */
+int socket_error(int fd);	/* what has gone wrong with it since this was asked; 0: nothing */
 bool core_start(void);
 void core_stop(void);
 void core_work(void);	/* what there is to do is done when the callbacks have returned */

@@ -747,17 +747,13 @@ static void connected(struct flow *flow)
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct flow *flow = arg;
-	socklen_t len = sizeof(int);
-	int error = 0;
+	int error;
 
 	if (!flow->connecting) {
 		dirty(flow);
 		return;
 	}
-	if (what & EV_TIMEOUT)
-		error = ETIMEDOUT;
-	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
-		error = errno;
+	error = what & EV_TIMEOUT ? ETIMEDOUT : socket_error(fd);
 	if (error)
 		flow_break(flow, outcome_of(error), true);
 	else

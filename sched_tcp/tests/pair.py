@@ -127,10 +127,10 @@ class Daemon:
 
     def begin(self, **how: bool) -> None:
         words = ["ip", "netns", "exec", self.netns, *self.wrap, daemon(), "-c", str(self.config)]
-        self.control.unlink(missing_ok=True)
         with open(self.home / "log", "ab") as log:
+            begun = log.tell()
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log, **how)
-        until(lambda: self.control.exists() or self.process.poll() is not None)
+        until(lambda: ">ready " in self.log[begun:] or self.process.poll() is not None)
         assert self.process.poll() is None, self.log
         assert self.status()["peers"]
 

@@ -38,6 +38,7 @@ from sched_tcp.tests.pair import (
     Link,
     Pair,
     inside,
+    nothing,
     until,
 )
 from sched_tcp.tests.programs import sanitized
@@ -444,14 +445,13 @@ def test_ahead_of_its_carrier(pair: Pair, how: str) -> None:
     pair.configure(policy="las")
     pair.near.begin()
     far, size = FarEnd(pair), 10 << 20
-    client, other = pair.client(), None
+    client = pair.client()
     first = far.carrier(1 << 24)
     sender = threading.Thread(target=client.sendall, args=(bytes(size),))
     sender.start()
+    other = pair.client()
     try:
-        other = pair.client()
-        second = far.carrier(65536)
-        far.read(second)
+        far.read(far.carrier(65536))
         other.setblocking(False)
 
         def ahead() -> bool:
@@ -911,6 +911,57 @@ def test_good_peer(pair: Pair) -> None:
         assert peer.ends()
     pair.empty()
     assert not pair.far.logged("carrier-broken")
+
+
+def fill(connection: socket.socket) -> None:
+    """It is sent to until nothing more has been taken for a while."""
+    connection.setblocking(False)
+    quiet = time.monotonic()
+    while time.monotonic() < quiet + 1:
+        if sent(connection, bytes(65536)):
+            quiet = time.monotonic()
+        else:
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_lost_at_the_end(pair: Pair, ends: bool) -> None:
+    """What a carrier still had on the way, when both ends had said all, has broken whose it was."""
+    pair.configure(policy="las")
+    pair.far.begin()
+    with pair.server() as server:
+        peers, served = [], []
+        for number in (1, 2):
+            peer = frames.Peer(stranger(pair), session=bytes(16))
+            peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            peer.say(frames.hello(peer.session, number), frame(OPEN, number, 1 << 24, GO))
+            peers.append(peer)
+            served.append(server.accept()[0])
+        for each in served:
+            fill(each)
+        while peers[0].until(DATA)[2] != 2:
+            pass
+        # What it has on the way is of both
+        peers[0].say(frame(RESET, 1, 1), frame(BYE))
+        if ends:
+            peers[0].socket.shutdown(socket.SHUT_WR)
+
+        def said_all() -> bool:
+            came = 0
+            while came < 50_000:
+                came += len(peers[0].next()[4])
+            words = ["ip", "netns", "exec", pair.link.far, *f"ss -tanH sport :{PEERS}".split()]
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            return "LAST-ACK" in done.stdout or "FIN-WAIT-1" in done.stdout
+
+        until(said_all)
+        assert reset_soon(served[0])
+        assert not served[1].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        abort(peers[0].socket)
+        assert reset_soon(served[1])
+        for each in (*served, peers[1].socket):
+            each.close()
+    until(lambda: nothing(pair.far.status()))
 
 
 def test_credit_is_kept(pair: Pair) -> None:
