@@ -6,7 +6,7 @@
  * what is said of all.
  *
  * sources: core.c flow.c carrier.c session.c policy.c wire.c http.c
- * libraries: -levent_core -levent_extra -lssl -Wl,--wrap=socket,--wrap=connect,--wrap=clock_gettime
+ * libraries: -levent_core -levent_extra -lssl -Wl,--wrap=socket,--wrap=connect,--wrap=clock_gettime,--wrap=frame_read
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "counted.h"
 #include "log.h"
 #include "tls.h"
 
@@ -23,6 +24,8 @@
 int __wrap_socket(int family, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_frame_read(const unsigned char *bytes, size_t len, struct frame *frame);
+int __wrap_frame_read(const unsigned char *bytes, size_t len, struct frame *frame);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int64_t now = NSEC;
@@ -154,6 +157,14 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *to)
 	return 0;
 }
 
+int __wrap_frame_read(const unsigned char *bytes, size_t len, struct frame *frame)
+{
+	int used = __real_frame_read(bytes, len, frame);
+
+	count_frame(used, frame);
+	return used;
+}
+
 static uint8_t byte(void)
 {
 	if (!left)
@@ -173,7 +184,8 @@ static int end(void)
 static void send_frame(int fd)
 {
 	unsigned char out[FRAME_HEAD + 1024] = { 0 };
-	struct frame frame = { .type = byte(), .flags = byte() & 1, .flow = byte() % 8 };
+	struct frame frame = { .type = 1 + byte() % FRAME_TYPES, .flags = byte() & 1,
+			       .flow = byte() % 8 };
 	struct opening opening = { .size = byte(), .reply = byte() };
 	struct hello hello = { { byte() % 4 } };
 
@@ -261,7 +273,7 @@ static void step(void)
 	char buffer[4096] = { 0 };
 	union address from = { .in.sin_family = AF_INET };
 	struct session *session;
-	int fd;
+	int fd, n;
 
 	switch (byte() % 12) {
 	case 0:
@@ -272,9 +284,13 @@ static void step(void)
 		break;
 	case 2:
 	case 3:
-	case 4:
 		fd = end();
 		send_frame(fd);
+		break;
+	case 4:
+		fd = end();
+		for (n = 1 + byte() % 64; n && left; n--)
+			send_frame(fd);
 		break;
 	case 5:		/* bytes as they come */
 		fd = end();
