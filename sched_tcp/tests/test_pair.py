@@ -16,6 +16,7 @@ import struct
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -412,30 +413,40 @@ class FarEnd:
         with inside(pair.link.far):
             self.listener = socket.create_server((FAR[0], PEERS))
         self.listener.settimeout(SAFE)
-        self.came: dict[int, int] = {}
+        self.carriers: list[frames.Peer] = []
+        self.carried: list[Counter[int]] = []  # of each that is read, bytes of each flow
         self.threads: list[threading.Thread] = []
 
     def carrier(self, credit: int) -> frames.Peer:
         """The next one that comes, and its flow is opened with so much credit."""
         made = frames.Peer(self.listener.accept()[0])
+        self.carriers.append(made)
         made.socket.settimeout(SAFE)
         number = made.next()[2]
         made.say(frames.hello(bytes(16), number, WELCOME), frame(OPENED, number, credit))
         return made
 
     def read(self, carrier: frames.Peer) -> None:
+        carried: Counter[int] = Counter()
+
         def run() -> None:
             while got := carrier.next():
                 if got[0] == DATA:
-                    self.came[got[2]] = self.came.get(got[2], 0) + len(got[4])
+                    carried[got[2]] += len(got[4])
 
+        self.carried.append(carried)
         self.threads.append(threading.Thread(target=run))
         self.threads[-1].start()
+
+    def came(self, flow: int) -> int:
+        return sum(carried[flow] for carried in self.carried)
 
     def close(self) -> None:
         self.listener.close()
         for thread in self.threads:
             thread.join(SAFE)
+        for carrier in self.carriers:
+            carrier.socket.close()
 
 
 @pytest.mark.parametrize("how", ["reset", "policy"])
@@ -466,7 +477,7 @@ def test_ahead_of_its_carrier(pair: Pair, how: str) -> None:
         else:
             pair.near.command("policy", "pair", "tcp")
         far.read(first)
-        until(lambda: far.came[1] == size)
+        until(lambda: far.came(1) == size)
     finally:
         for each in (client, other):
             each.close()
