@@ -204,16 +204,21 @@ static void take(struct peer_config *peer, struct peer_config *from)
 	struct allowed *allow = peer->allow;
 	size_t n_allow = peer->n_allow;
 
-	memcpy(peer->psk, from->psk, sizeof(peer->psk));
-	peer->psk_len = from->psk_len;
+	if (peer->trust == from->trust) {
+		memcpy(peer->psk, from->psk, sizeof(peer->psk));
+		peer->psk_len = from->psk_len;
+		swap(&peer->cert, &from->cert);
+		swap(&peer->key, &from->key);
+		swap(&peer->ca, &from->ca);
+		swap(&peer->subject, &from->subject);
+	} else {
+		log_line(LOG_WARNING, "not-reloaded", "peer=%s why=%s", peer->name,
+			 "in which way it is known is from the start, and so is its key");
+	}
 	peer->allow = from->allow;
 	peer->n_allow = from->n_allow;
 	from->allow = allow;
 	from->n_allow = n_allow;
-	swap(&peer->cert, &from->cert);
-	swap(&peer->key, &from->key);
-	swap(&peer->ca, &from->ca);
-	swap(&peer->subject, &from->subject);
 	peer->keep_source = from->keep_source;
 	if (peer->policy != from->policy)
 		new_policy(peer, from->policy);

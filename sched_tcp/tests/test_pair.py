@@ -668,6 +668,20 @@ def test_reload_key(pair: Pair) -> None:
         served.close()
 
 
+def test_reload_other_trust(pair: Pair) -> None:
+    """How a peer is known is from the start; all others go on, and so does this one."""
+    pair.configure(with_key(pair))
+    pair.begin()
+    for each, other in ((pair.near, TUNNEL), (pair.far, with_certificates(pair))):
+        good = each.text
+        each.configure(re.sub(r'psk = "\S+"', other.replace("SIDE", "far"), good))
+        each.send(signal.SIGHUP)
+        until(lambda each=each: each.logged("reloaded"))
+        assert each.logged("not-reloaded")
+        echo(pair)
+        each.configure(good)
+
+
 @pytest.mark.long
 def test_reload_while_busy(pair: Pair) -> None:
     pair.configure(with_key(pair), more=MANY)
