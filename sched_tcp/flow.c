@@ -760,6 +760,14 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 		connected(flow);
 }
 
+/* What says that it is of this host is of another one: who listens here would believe it */
+static bool is_loopback(const union address *address)
+{
+	if (address->any.sa_family == AF_INET)
+		return ntohl(address->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&address->in6.sin6_addr);
+}
+
 /* From the client's own address, if the peer's flows keep it */
 static int connect_from(struct flow *flow, const union address *to)
 {
@@ -771,7 +779,8 @@ static int connect_from(struct flow *flow, const union address *to)
 		return -1;
 	flow->fd = fd;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (flow->session->peer->keep_source && from.any.sa_family == family) {
+	if (flow->session->peer->keep_source && from.any.sa_family == family &&
+	    !is_loopback(&from)) {
 		address_set_port(&from, 0);
 		if (setsockopt(fd, family == AF_INET ? SOL_IP : SOL_IPV6,
 			       family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT, &one,

@@ -99,6 +99,9 @@ bool hello_read(const struct frame *frame, struct hello *hello)
 	return true;
 }
 
+/* What an address of IPv4 within IPv6 begins with: it is taken for the one that it means */
+static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
 /* An address: a byte with how long it is, 0 if it is not told, its bytes, and the port */
 static unsigned char *put_address(unsigned char *p, const union address *address)
 {
@@ -126,6 +129,10 @@ static const unsigned char *get_address(const unsigned char *p, const unsigned c
 	len = *p++;
 	if ((len && len != 4 && len != 16) || (size_t)(end - p) < len + 2)
 		return NULL;
+	if (len == 16 && !memcmp(p, mapped, sizeof(mapped))) {
+		p += sizeof(mapped);
+		len = 4;
+	}
 	if (len == 4) {
 		address->in.sin_family = AF_INET;
 		memcpy(&address->in.sin_addr, p, len);

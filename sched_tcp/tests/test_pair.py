@@ -553,6 +553,29 @@ def test_unreachable(pair: Pair) -> None:
     assert answer in (NO_NETWORK, NO_HOST)
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_source_of_this_host(pair: Pair, mapped: bool) -> None:
+    """Who says that it is 127.0.0.1 is not that to a server of the far end's own machine."""
+    pair.configure()
+    pair.far.configure(pair.far.text.replace(ALLOW, f"{ALLOW} keep-source = yes"))
+    pair.begin()
+    with pair.server(SERVERS[1]) as server:
+        ours, port = socket.inet_aton("127.0.0.1"), struct.pack("!H", 1234)
+        to, wanted = socket.inet_aton(FAR[0]), struct.pack("!H", SERVERS[1])
+        if mapped:
+            ours, to = (bytes(10) + b"\xff\xff" + each for each in (ours, to))
+        length = bytes([len(to)])
+        peer = frames.Peer(stranger(pair))
+        from_, where = length + ours + port, length + to + wanted
+        peer.say(
+            frames.hello(peer.session),
+            frame(OPEN, 1, 65536, struct.pack("!QQB", 0, 0, 0) + from_ + b"\0" + where),
+        )
+        _, address = server.accept()
+        assert address[0] == FAR[0]
+    peer.socket.close()
+
+
 def test_no_far_end(pair: Pair) -> None:
     pair.configure()
     pair.near.begin()

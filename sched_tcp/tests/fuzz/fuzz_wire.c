@@ -21,10 +21,24 @@ void address_set_port(union address *address, uint16_t port)
 	address->in.sin_port = htons(port);
 }
 
+/* An address of IPv4 within IPv6 becomes shorter */
+static void check_opening(const struct frame *frame)
+{
+	unsigned char again[OPENING_MAX];
+	struct frame shorter = { .data = again };
+	struct opening opening, same;
+
+	if (!opening_read(frame, &opening))
+		return;
+	shorter.len = opening_write(again, &opening);
+	if (shorter.len > frame->len || !opening_read(&shorter, &same) ||
+	    memcmp(&opening, &same, sizeof(same)))
+		abort();
+}
+
 static void check(const struct frame *frame)
 {
-	unsigned char again[FRAME_HEAD + OPENING_MAX];
-	struct opening opening;
+	unsigned char again[FRAME_HEAD + HELLO_LEN];
 	struct hello hello;
 
 	frame_head(again, frame);
@@ -38,10 +52,7 @@ static void check(const struct frame *frame)
 			abort();
 		break;
 	case FRAME_OPEN:
-		if (opening_read(frame, &opening) &&
-		    (opening_write(again, &opening) > OPENING_MAX ||
-		     opening_write(again, &opening) != frame->len))
-			abort();
+		check_opening(frame);
 		break;
 	case FRAME_CREDIT:
 		frame_put_received(again, frame_received(frame));
