@@ -274,6 +274,7 @@ void flow_break(struct flow *flow, enum outcome outcome, bool told)
 	if (opened) {
 		flow->opened = NULL;
 		flow->fd = -1;
+		socket_linger(fd, false);	/* it may be told why */
 	}
 	socket_close(flow, true);
 	flow_die(flow);

@@ -531,6 +531,17 @@ def test_not_allowed(pair: Pair) -> None:
     pair.empty()
 
 
+def test_socks_refusal_is_whole(pair: Pair) -> None:
+    """The connection ends after the answer; a reset could overtake it, or take its place."""
+    pair.configure()
+    pair.begin()
+    answer, client = ask_socks(pair, FAR[0], SERVERS[0])
+    assert answer == REFUSED
+    assert client.recv(1) == b""
+    time.sleep(0.2)
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+
+
 def test_mapped_address(pair: Pair) -> None:
     """An address of IPv4 in IPv6's spelling is the same, allowed or not."""
     pair.configure()
