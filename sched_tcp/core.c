@@ -8,6 +8,8 @@
 
 #include "core.h"
 
+#define LOOKUPS	"16384"	/* of names, at a time */
+
 struct core core;
 
 int64_t now_ns(void)
@@ -74,6 +76,17 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	flows_look();
 }
 
+/* Without its file there is still the one that is on this host, by convention */
+static bool find_resolver(void)
+{
+	core.dns = evdns_base_new(core.base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+	if (!core.dns)
+		return false;
+	evdns_base_resolv_conf_parse(core.dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+	/* Else a few that nobody answers for hold up all others */
+	return !evdns_base_set_option(core.dns, "max-inflight:", LOOKUPS);
+}
+
 bool core_start(void)
 {
 	struct timeval often = { .tv_sec = 1 };
@@ -91,10 +104,8 @@ bool core_start(void)
 	if (!core.base)
 		return false;
 	core.work = event_new(core.base, -1, 0, on_work, NULL);
-	core.dns = evdns_base_new(core.base, EVDNS_BASE_INITIALIZE_NAMESERVERS |
-				  EVDNS_BASE_DISABLE_WHEN_INACTIVE);
 	core.look = event_new(core.base, -1, EV_PERSIST, on_look, NULL);
-	if (!core.look || event_add(core.look, &often))
+	if (!core.look || event_add(core.look, &often) || !find_resolver())
 		return false;
 	return core.work && getrandom(core.process, ID_LEN, 0) == ID_LEN;
 }

@@ -26,9 +26,11 @@
 #define MANY		1000		/* resets may wait to be told, and one for each flow */
 #define ANOTHER		NSEC		/* data after so long without are another transmission */
 
-/* Is there as long as the question is, which may be longer than the flow */
+/* Is there until the answer, which there is also to a question that is taken back */
 struct lookup {
 	struct flow *flow;
+	struct evdns_getaddrinfo_request *asked;
+	struct event *deadline;
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *arg);
@@ -192,6 +194,18 @@ static void socket_close(struct flow *flow, bool reset)
 	flow->fd = -1;
 }
 
+static void take_back(struct flow *flow)
+{
+	struct lookup *lookup = flow->lookup;
+
+	if (!lookup)
+		return;
+	flow->lookup = NULL;
+	lookup->flow = NULL;
+	evtimer_del(lookup->deadline);
+	evdns_getaddrinfo_cancel(lookup->asked);
+}
+
 /* It takes no part in anything any more; what is left is what is still to be told */
 static void flow_die(struct flow *flow)
 {
@@ -201,8 +215,7 @@ static void flow_die(struct flow *flow)
 
 	flow->dead = true;
 	policy_remove(flow);
-	if (flow->lookup)
-		flow->lookup->flow = NULL;
+	take_back(flow);
 	if (flow->stalled)
 		TAILQ_REMOVE(&core.stalled, flow, stalled_link);
 	if (flow->dirty)
@@ -813,14 +826,30 @@ static void go(struct flow *flow, const union address *to)
 		flow_break(flow, TOO_MANY, true);
 }
 
+static void lookup_free(struct lookup *lookup)
+{
+	if (lookup && lookup->deadline)
+		event_free(lookup->deadline);
+	free(lookup);
+}
+
+static void on_no_name(evutil_socket_t fd, short what, void *arg)
+{
+	struct lookup *lookup = arg;
+
+	(void)fd;
+	(void)what;
+	flow_break(lookup->flow, TIMED_OUT, true);
+}
+
 static void on_name(int error, struct evutil_addrinfo *found, void *arg)
 {
 	struct lookup *lookup = arg;
 	struct flow *flow = lookup->flow;
 	union address to = { };
 
-	free(lookup);
-	if (flow && !flow->dead) {
+	lookup_free(lookup);
+	if (flow) {
 		flow->lookup = NULL;
 		if (error || !found || found->ai_addrlen > sizeof(to)) {
 			flow_break(flow, NO_NAME, true);
@@ -837,17 +866,23 @@ static void on_name(int error, struct evutil_addrinfo *found, void *arg)
 static void look_up(struct flow *flow)
 {
 	struct evutil_addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
+	struct timeval limit = { .tv_sec = core.config->timeout };
 	struct lookup *lookup = calloc(1, sizeof(*lookup));
+	struct evdns_getaddrinfo_request *asked;
 
-	if (!lookup || !core.dns) {
-		free(lookup);
-		flow_break(flow, NO_NAME, true);
+	if (lookup)
+		lookup->deadline = evtimer_new(core.base, on_no_name, lookup);
+	if (!lookup || !lookup->deadline || evtimer_add(lookup->deadline, &limit)) {
+		lookup_free(lookup);
+		flow_break(flow, TOO_MANY, true);
 		return;
 	}
 	lookup->flow = flow;
 	flow->lookup = lookup;
-	/* May call on_name at once */
-	evdns_getaddrinfo(core.dns, flow->opening.target.host, NULL, &hints, on_name, lookup);
+	asked = evdns_getaddrinfo(core.dns, flow->opening.target.host, NULL, &hints, on_name,
+				  lookup);
+	if (asked)	/* else on_name was called */
+		lookup->asked = asked;
 }
 
 static const char *on_open(struct flow *flow, const struct frame *frame)

@@ -10,6 +10,7 @@ file.
 import json
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -49,7 +50,7 @@ TIMES = int(os.environ.get("CONNECTIONS", "1"))
 LONG = 600 + 6 * TIMES  # seconds; only what hangs takes so long
 MANY = "handshakes = 4096"  # all that churn opens at once
 # Answers of SOCKS
-GRANTED, FAILED, NOT_ALLOWED, NO_NETWORK, NO_HOST, REFUSED = range(6)
+GRANTED, FAILED, NOT_ALLOWED, NO_NETWORK, NO_HOST, REFUSED, TOO_LATE = range(7)
 
 
 @pytest.fixture(scope="module")
@@ -502,6 +503,99 @@ def test_slow_reader_is_alone(pair: Pair) -> None:
         sender.join()
         client.close()
     pair.empty()
+
+
+# ------------------------------------------------------------------ names
+
+
+class Names:
+    """A server of names at the far end: each is FAR, but those that begin with hole are not
+    answered."""
+
+    def __init__(self, link: Link) -> None:
+        self.home = Path("/etc/netns") / link.far
+        self.asked: Counter[str] = Counter()
+        with inside(link.far):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self.socket.bind((FAR[0], 53))
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+
+    def __enter__(self) -> "Names":
+        self.home.mkdir(parents=True)
+        (self.home / "resolv.conf").write_text(f"nameserver {FAR[0]}\n")
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.sendto(b"", self.socket.getsockname())
+        self.thread.join()
+        self.socket.close()
+        (self.home / "resolv.conf").unlink()
+        self.home.rmdir()
+
+    def serve(self) -> None:
+        while True:
+            data, client = self.socket.recvfrom(512)
+            if not data:
+                return
+            end = data.index(b"\0", 12) + 5
+            name = data[13 : 13 + data[12]].decode().lower()
+            self.asked[name] += 1
+            four = data[end - 3] == 1
+            if name.startswith("hole"):
+                continue
+            head = data[:2] + b"\x81\x80" + struct.pack("!4H", 1, four, 0, 0)
+            found = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(FAR[0])
+            self.socket.sendto(head + data[12:end] + four * found, client)
+
+
+def ask_name(pair: Pair, name: str) -> socket.socket:
+    client = pair.client(SOCKS)
+    client.sendall(b"\5\1\0")
+    assert exactly(client, 2) == b"\5\0"
+    wanted = bytes([len(name)]) + name.encode() + struct.pack("!H", SERVERS[0])
+    client.sendall(b"\5\1\0\3" + wanted)
+    return client
+
+
+def test_names_wait_for_none(pair: Pair) -> None:
+    """Many that nobody answers for hold up no other."""
+    pair.configure()
+    with Names(pair.link), pair.server():
+        pair.begin()
+        holes = [ask_name(pair, f"hole{n}.example") for n in range(200)]
+        client = ask_name(pair, "good.example")
+        assert exactly(client, 10)[1] == GRANTED
+        assert not select.select(holes, [], [], 0)[0]
+        for each in (*holes, client):
+            each.close()
+    pair.empty()
+
+
+def test_name_in_time(pair: Pair) -> None:
+    """What is not answered has failed like what is not connected, and is asked no more."""
+    pair.configure(more="timeout = 2")
+    with Names(pair.link) as names:
+        pair.begin()
+        begun = time.monotonic()
+        with ask_name(pair, "hole.example") as client:
+            assert exactly(client, 10)[1] == TOO_LATE
+        assert time.monotonic() - begun < 10
+        asked = names.asked["hole"]
+        time.sleep(6)
+        assert names.asked["hole"] == asked > 0
+    pair.empty()
+
+
+def test_no_resolver(pair: Pair) -> None:
+    """Addresses are reached without it, and it ends well."""
+    pair.configure()
+    for each in pair.both:
+        each.wrap = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /etc && exec \"$@\"", "sh"]
+    pair.begin()
+    echo(pair)
+    assert ask_name(pair, "good.example").recv(10)[1] in (NO_HOST, TOO_LATE)
+    assert [each.end() for each in pair.both] == [0, 0]
 
 
 # ------------------------------------------------------------------ what is refused
