@@ -191,6 +191,9 @@ class Pair:
     ) -> None:
         """@trust: a text for both, in which SIDE is near or far, and OTHER the other one"""
 
+        if "timeout" not in more:
+            more += f" timeout = {SAFE // 6}"  # on a slow machine handshakes are slow, too
+
         def of(side: str, other: str) -> str:
             return trust.replace("SIDE", side).replace("OTHER", other)
 
