@@ -404,19 +404,18 @@ static void lack_descriptors(struct listening *listener)
 	pause_accepting(listener, &second);
 }
 
+static bool has_to_tell(const struct listening *listener)
+{
+	return listener->config->how == LISTEN_SOCKS || listener->config->proxied;
+}
+
 /* Whether there is room for another one who has still to tell something */
 static bool has_room(const struct listening *listener)
 {
-	switch (listener->config->how) {
-	case LISTEN_PEERS:
+	if (listener->config->how == LISTEN_PEERS)
 		return peer_room();
-	case LISTEN_FORWARD:
-	case LISTEN_SOCKS:
-		return n_clients < configured->handshakes ||
-		       seconds() - TAILQ_FIRST(&clients)->since > 1;
-	default:
-		return true;
-	}
+	return !has_to_tell(listener) || n_clients < configured->handshakes ||
+	       seconds() - TAILQ_FIRST(&clients)->since > 1;
 }
 
 /* Return: whether there may be more */

@@ -591,7 +591,7 @@ def test_no_resolver(pair: Pair) -> None:
     """Addresses are reached without it, and it ends well."""
     pair.configure()
     for each in pair.both:
-        each.wrap = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /etc && exec \"$@\"", "sh"]
+        each.wrap = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /etc && exec "$@"', "sh"]
     pair.begin()
     echo(pair)
     assert ask_name(pair, "good.example").recv(10)[1] in (NO_HOST, TOO_LATE)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -327,6 +328,22 @@ def test_too_many_wait(listening: Path) -> None:
         for client in clients:
             client.close()
         assert [there.closed() for _ in range(3)] == ["it has ended"] * 3
+
+
+def test_nothing_to_wait_for(listening: Path) -> None:
+    """Who has nothing to tell is not kept out by those that have."""
+    with Listeners(listening, "socks=127.0.0.1=0", "forward=127.0.0.1=0", handshakes=1) as there:
+        silent = connect(there.ports[0])
+        silent.sendall(PLAIN)
+        assert silent.recv(2) == b"\5\0"
+        begun = time.monotonic()
+        with connect(there.ports[1]) as client:
+            client.shutdown(socket.SHUT_WR)
+            assert there.flow()["from"] == name(client)
+            assert time.monotonic() - begun < 1
+            assert all_of(client) == b"hello"
+        silent.close()
+        assert there.closed() == "it has ended"
 
 
 def test_end(listening: Path) -> None:
