@@ -75,6 +75,13 @@ def over_time() -> Item:
     )
 
 
+def measured_and_model(metric: str) -> tuple[Line, ...]:
+    """Of each policy."""
+    lines = [Line(policy, table2(policy, metric)) for policy in POLICIES]
+    models = [(policy, theory("sched-tcp", policy, metric)) for policy in POLICIES]
+    return (*lines, *(Line(f"model, {policy}", model, True) for policy, model in models))
+
+
 def at_a_time() -> Item:
     """Figure 7."""
     mean = {policy: table2(policy, "in progress") for policy in POLICIES}
@@ -82,17 +89,13 @@ def at_a_time() -> Item:
     rows = [Row(f"mean, {policy}", mean[policy], model=model[policy]) for policy in POLICIES]
     for one, other in (("las", "tcp"), ("srpt", "las"), ("fair", "las")):
         rows.append(Row(f"mean, {one} / {other}", ratio(mean[one], mean[other]), 1, "<="))
-    lines = [Line(policy, table2(policy, "in progress CDF")) for policy in POLICIES]
-    lines += [
-        Line(f"model, {policy}", theory("sched-tcp", policy, "in progress CDF"), True)
-        for policy in POLICIES
-    ]
+    lines = measured_and_model("in progress CDF")
     return Item(
         "sched-tcp-7",
         "Figure 7: how many flows are active",
         "sched-tcp",
         tuple(rows),
-        (Panel("load 0.9", "flows at most", "part of the time", tuple(lines)),),
+        (Panel("load 0.9", "flows at most", "part of the time", lines),),
     )
 
 
@@ -106,17 +109,13 @@ def transfer_times() -> Item:
         )
         for policy in POLICIES
     ]
-    lines = [Line(policy, table2(policy, "response CDF")) for policy in POLICIES]
-    lines += [
-        Line(f"model, {policy}", theory("sched-tcp", policy, "response CDF"), True)
-        for policy in POLICIES
-    ]
+    lines = measured_and_model("response CDF")
     return Item(
         "sched-tcp-8",
         "Figure 8: transfer times",
         "sched-tcp",
         tuple(rows),
-        (Panel("load 0.9", "transfer time, s", "CDF", tuple(lines), log="x"),),
+        (Panel("load 0.9", "transfer time, s", "CDF", lines, log="x"),),
     )
 
 
