@@ -11,6 +11,7 @@ from lab.measure.reading import ETHERNET, WIRE_BITS, DataError, Link
 from lab.models.sizes import parse
 from lab.run.guests import DAEMON, SCRIPT, Job
 from lab.run.keys import (
+    ONE,
     TCP,
     UDP,
     Settings,
@@ -274,6 +275,8 @@ def pair_of(settings: Settings, qdisc: str) -> dict[str, str]:
     policy = policy_of(settings, qdisc)
     if not policy:
         return {}
+    if policy == ONE:
+        policy = "tcp one-carrier = yes"
     groups = list(settings.get("fetch", {}))
     ports: list[int | str] = [PORT] if "flows" in settings else []
     pair = settings["pair"]

@@ -22,6 +22,7 @@ UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 SHORT = "quick"  # the case of [quick]
 POLICIES = ("tcp", "srpt", "las", "fair", "mu")  # of sched-tcp
 DIRECT = "direct"  # in a policy's place: there is no pair
+ONE = "one-carrier"  # the same: one connection carries all of it
 
 Settings = dict[str, Any]
 
@@ -107,7 +108,7 @@ NAME = text(r"[\w.-]+", "a name")
 SHORT_NAME = r"[a-z0-9]{1,15}", "up to 15 of a to z and 0 to 9"
 HOST = number(1, MOST_HOSTS, whole=True)
 PLACE = {"host": HOST, "from": HOST, "begin": SECONDS, "skip": SECONDS}
-POLICY = choice(*POLICIES, DIRECT)
+POLICY = choice(*POLICIES, ONE, DIRECT)
 QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
 SETTINGS = {
     "duration": number(1, 1e5),

@@ -610,6 +610,9 @@ fetched = 0.5
     told = words(parse(tmp_path, every).runs["base", "cake", 1])
     assert (told["PAIR"], told["PAIR_PORTS"]) == ("mu", "5000 8001=page")
     assert told["PAIR_OPTIONS"] == "types_=_{page} unsent_=_0"
+    single = every.replace('"mu"', '"one-carrier"')
+    told = words(parse(tmp_path, single).runs["base", "cake", 1])
+    assert told["PAIR"] == "tcp one-carrier = yes"
     none = every.replace('"mu"', '"direct"')
     assert "PAIR" not in words(parse(tmp_path, none).runs["base", "cake", 1])
     script = (LAB / "guest" / SCRIPT).read_text()
