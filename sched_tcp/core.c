@@ -60,8 +60,7 @@ static void on_work(evutil_socket_t fd, short what, void *arg)
 		next_session = TAILQ_NEXT(session, link);
 		session_work(session);
 	}
-	for (flow = TAILQ_FIRST(&core.stalled); flow && core.queued < core.config->memory / 2;
-	     flow = next) {
+	for (flow = TAILQ_FIRST(&core.stalled); flow && !queues_full(); flow = next) {
 		next = TAILQ_NEXT(flow, stalled_link);
 		flow_resume(flow);
 	}

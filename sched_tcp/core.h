@@ -230,6 +230,17 @@ extern struct core {
 	int64_t started;
 } core;
 
+/* Of what there is one half is for what waits for carriers, the other for what far ends may send */
+static inline size_t half_of_memory(void)
+{
+	return core.config->memory / 2;
+}
+
+static inline bool queues_full(void)
+{
+	return core.queued >= half_of_memory();
+}
+
 /* core.c */
 int64_t now_ns(void);	/* CLOCK_MONOTONIC */
 int socket_error(int fd);	/* what has gone wrong with it since this was asked; 0: nothing */

@@ -62,7 +62,7 @@ static void tell(struct flow *flow, unsigned int what)
 /* The most that a flow may have on the way: an eighth of what there is, so that many have some */
 static uint64_t window_most(void)
 {
-	size_t all = core.config->memory / 2;
+	size_t all = half_of_memory();
 	uint64_t part = core.granted < all ? (all - core.granted) / 8 : 0;
 
 	if (part > core.config->window)
@@ -330,7 +330,7 @@ static size_t room(const struct flow *flow)
 	size_t queued = flow_queued(flow), waits = flow->carrier->virtual_queue;
 	size_t most = core.config->queue;
 
-	if (core.queued >= core.config->memory / 2)
+	if (queues_full())
 		most = QUEUE_LEAST;
 	if (flow->carrier->number == SHARED)
 		waits = queued;
@@ -359,7 +359,7 @@ void flow_resume(struct flow *flow)
 		return;
 	}
 	event_del(flow->readable);
-	if (!flow->stalled && core.queued >= core.config->memory / 2) {
+	if (!flow->stalled && queues_full()) {
 		flow->stalled = true;
 		TAILQ_INSERT_TAIL(&core.stalled, flow, stalled_link);
 	}
