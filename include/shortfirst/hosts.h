@@ -207,7 +207,8 @@ static inline bool sf_host_is(const struct sf_hosts *hosts, u32 n, const struct 
 /*
  * Let the addresses be those that a connection had before NAT. What leaves has them in its entry
  * of conntrack. What comes and was not seen by it yet, as on ifb, is what would answer: then the
- * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes.
+ * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes, nor
+ * does it for what is not IPv4 and has none yet: it would be looked up as if it were.
  */
 static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_key *key)
 {
@@ -216,7 +217,7 @@ static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_
 	struct nf_conntrack_tuple tuple;
 	const union nf_inet_addr *src, *dst;
 
-	if (!nf_ct_get_tuple_skb(&tuple, skb))
+	if ((turned && skb->protocol != htons(ETH_P_IP)) || !nf_ct_get_tuple_skb(&tuple, skb))
 		return;
 	src = turned ? &tuple.dst.u3 : &tuple.src.u3;
 	dst = turned ? &tuple.src.u3 : &tuple.dst.u3;

@@ -91,6 +91,35 @@ both_ways() { # NAME HOST FROM-ONE FROM-OTHER NAT HOSTS
 	tc -n rtr qdisc del dev ifb0 root
 }
 
+# Of 10.0.1.1 by UDP; then, of another EtherType, what is the header of an answer to that if it is taken
+# for IPv4, and would be of 10.0.2.1
+stray() {
+	tc -n rtr qdisc replace dev r1 root "$kind" hosts src nat || return
+	ip netns exec snd python3 - <<-EOF || return
+		from socket import *
+		sent = socket(AF_INET, SOCK_DGRAM)
+		sent.bind(("10.0.1.1", 7000))
+		sent.sendto(b"", ("10.0.2.1", 7001))
+	EOF
+	ip netns exec rtr python3 - <<-EOF
+		import socket, struct
+		header = struct.pack("!BxH4xBBxx4B4B", 0x45, 28, 64, 17, 10, 0, 2, 1, 10, 0, 2, 2)
+		frame = bytes(12) + b"\x88\xb5" + header + struct.pack("!HHHH", 7001, 7000, 8, 0)
+		sent = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+		sent.bind(("r1", 0))
+		sent.send(frame)
+	EOF
+}
+
+hosts_of_both() {
+	local shown
+
+	shown=$(tc -n rtr class show dev r1)
+	echo "$shown"
+	tc -n rtr qdisc del dev r1 root
+	[[ $shown == *": host 10.0.1.1 "* && $shown != *": host 10.0.2.1 "* ]]
+}
+
 trap 'kill $servers 2>/dev/null; net_down' EXIT
 net_up
 net_address snd s0 1 3
@@ -108,5 +137,7 @@ both_ways "without NAT" 10.0.2.1 10.0.1.1 10.0.1.3 nat 2
 check "masquerade" masquerade
 both_ways "IPv4" 10.0.2.1 10.0.1.1 10.0.1.3 nat 2
 both_ways "IPv4" 10.0.2.1 10.0.1.1 10.0.1.3 nonat 1
+check "a frame that is not IP" stray
+check "is of no connection" hosts_of_both
 both_ways "IPv6" fd00:2::1 fd00:1::1 fd00:1::3 nat 2
 finish
