@@ -7,8 +7,12 @@ import socket
 import subprocess
 from pathlib import Path
 
-HERE = Path(__file__).parent
-TREE = HERE.parents[1]
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parent
+TREE = FOLDER.parent
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+TIMEOUT = 300  # seconds, if something hangs
+SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 FLAGS = "-O2 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-missing-field-initializers -Werror"
 
 
@@ -33,7 +37,7 @@ def daemon() -> str:
         return os.environ["SCHED_TCP"]
     program = TREE / "build/sched_tcp/sched-tcp"
     program.parent.mkdir(parents=True, exist_ok=True)
-    words = ["make", "-s", "-C", str(HERE.parent), str(program), f"PROGRAM={program}"]
+    words = ["make", "-s", "-C", str(FOLDER), str(program), f"PROGRAM={program}"]
     subprocess.run(words, check=True)
     return str(program)
 
@@ -41,6 +45,21 @@ def daemon() -> str:
 def sanitized() -> bool:
     """Is it the daemon that has sanitizers?"""
     return b"__asan_init" in Path(os.environ.get("SCHED_TCP", os.devnull)).read_bytes()
+
+
+def build(to: Path, sources: str, *, wrap: str = "", flags: str = SANITIZED) -> Path:
+    """Parts of the daemon, with what tells of them; of what is wrapped, __wrap_NAME is called."""
+    wrapped = " ".join(f"-Wl,--wrap={name}" for name in wrap.split())
+    command = ["make", "-s", "-C", str(FOLDER), str(to), f"PROGRAM={to}", f"SOURCES={sources}"]
+    command += [f"CFLAGS=-g -O1 {flags}", f"LDFLAGS={wrapped}"]
+    subprocess.run(command, check=True, env=ENVIRONMENT)
+    return to
+
+
+def run(*command: str | Path, text: str = "") -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, env=ENVIRONMENT, timeout=TIMEOUT
+    )
 
 
 def free_ports(n: int) -> list[int]:

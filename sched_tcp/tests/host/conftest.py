@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import build
+from sched_tcp.tests.programs import build
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import FOLDER, run
+from sched_tcp.tests.programs import FOLDER, run
 
 KEY = bytes(range(1, 33))
 LEAST = """listen = {"[::]:4343"}

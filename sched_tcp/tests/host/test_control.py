@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import ENVIRONMENT, FOLDER, TIMEOUT, run
+from sched_tcp.tests.programs import ENVIRONMENT, FOLDER, TIMEOUT, run
 
 SCHEMA = json.loads((FOLDER.parent / "docs/sched-tcp.schema.json").read_text())
 SESSION = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import ENVIRONMENT, FOLDER, run
 from sched_tcp.tests.host.test_config import NUMBERS, Files
+from sched_tcp.tests.programs import ENVIRONMENT, FOLDER, run
 
 PAGE = (FOLDER / "sched-tcp.conf.5").read_text()
 POLICIES = "tcp srpt las fair mu".split()

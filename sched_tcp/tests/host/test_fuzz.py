@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import FOLDER, build, run
+from sched_tcp.tests.programs import FOLDER, build, run
 
 FUZZ = FOLDER / "tests/fuzz"
 TIMES = {"core": 100}  # of each file; the others are quicker

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import TIMEOUT, build
 from sched_tcp.tests.host.test_parsers import (
     PLAIN,
     REPLY,
@@ -30,6 +29,7 @@ from sched_tcp.tests.host.test_parsers import (
     u64,
     user,
 )
+from sched_tcp.tests.programs import TIMEOUT, build
 
 OPENED, NOT_ALLOWED, REFUSED = 0, 2, 3  # enum outcome
 

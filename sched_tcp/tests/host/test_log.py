@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import ENVIRONMENT, TIMEOUT, run
+from sched_tcp.tests.programs import ENVIRONMENT, TIMEOUT, run
 
 Line = tuple[int, int, str]  # when (ms), its priority, the event
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sched_tcp.tests.host.programs import TIMEOUT, build
+from sched_tcp.tests.programs import TIMEOUT, build
 
 Parse = Callable[..., list[str]]
 PIECES = (1, 2, 3, 7, 100, 1000000)

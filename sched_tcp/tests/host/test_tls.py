@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sched_tcp.tests.host.programs import TIMEOUT, build
+from sched_tcp.tests.programs import TIMEOUT, build
 
 KEY, OTHER_KEY = "0123456789abcdef", "0123456789abcdeg"
 DONE = ("done", "ended")
