@@ -669,7 +669,11 @@ static const char *on_credit(struct flow *flow, const struct frame *frame)
 
 static bool events(struct flow *flow)
 {
+	int one = 1;
+
 	socket_linger(flow->fd, true);
+	/* The other application cannot find out for itself that this one is gone */
+	setsockopt(flow->fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	flow->readable = event_new(core.base, flow->fd, EV_READ | EV_PERSIST, on_readable, flow);
 	flow->writable = event_new(core.base, flow->fd, EV_WRITE, on_writable, flow);
 	return flow->readable && flow->writable;
