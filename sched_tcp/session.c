@@ -189,6 +189,7 @@ void session_work(struct session *session)
 void session_fail(struct session *session, const char *why)
 {
 	struct carrier *carrier, *next_carrier;
+	unsigned char id[ID_LEN];
 	struct flow *flow, *next;
 
 	if (session->flows)
@@ -203,6 +204,9 @@ void session_fail(struct session *session, const char *why)
 		next_carrier = TAILQ_NEXT(carrier, link);
 		carrier_die(carrier);
 	}
+	/* The far end may not have heard of it: what comes next is of another session */
+	if (session->origin && getrandom(id, ID_LEN, 0) == ID_LEN)
+		memcpy(session->id, id, ID_LEN);
 }
 
 void session_policy(struct session *session)

@@ -487,6 +487,36 @@ def test_ahead_of_its_carrier(pair: Pair, how: str) -> None:
         sender.join()
 
 
+def test_gone_without_a_word(pair: Pair) -> None:
+    """Applications are asked now and then whether they are still there."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server, pair.client() as client:
+        served, _ = server.accept()
+        for netns, port in ((pair.link.near, FORWARDS[0]), (pair.link.far, SERVERS[0])):
+            here = "sport" if netns == pair.link.near else "dport"
+            words = ["ip", "netns", "exec", netns, *f"ss -tnoH {here} :{port}".split()]
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            assert "timer:(keepalive" in done.stdout, done.stdout
+        for each in (client, served):
+            each.close()
+    pair.empty()
+
+
+def test_far_end_has_not_heard(pair: Pair) -> None:
+    """Of the end of a carrier: another one with its number is no stranger."""
+    pair.configure(f"{TUNNEL} one-carrier = yes")
+    pair.begin()
+    echo(pair)
+    lost = f"neigh replace {FAR[0]} dev eth0 nud permanent lladdr 02:00:00:00:00:99".split()
+    ip("-n", pair.link.near, *lost)
+    words = f"ss --kill -tnH state established dport :{PEERS}".split()
+    subprocess.run(["ip", "netns", "exec", pair.link.near, *words], check=True)
+    until(lambda: pair.near.logged("carrier-broken"))
+    ip("-n", pair.link.near, "neigh", "delete", FAR[0], "dev", "eth0")
+    echo(pair)
+
+
 def test_slow_reader_is_alone(pair: Pair) -> None:
     pair.configure(more=f"{MANY} memory = 16M")
     pair.begin()
