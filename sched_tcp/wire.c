@@ -23,6 +23,10 @@ static unsigned char *put64(unsigned char *p, uint64_t v)
 	return put32(put32(p, v >> 32), v);
 }
 
+/* What names of hosts consist of: those who print one need not care */
+static const char in_names[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
 static uint16_t get16(const unsigned char *p)
 {
 	return p[0] << 8 | p[1];
@@ -182,9 +186,11 @@ bool opening_read(const struct frame *frame, struct opening *opening)
 		return p == end && opening->target.address.any.sa_family != AF_UNSPEC &&
 		       address_port(&opening->target.address);
 	}
-	if ((size_t)(end - p) != host + 2 || memchr(p, 0, host))
+	if ((size_t)(end - p) != host + 2)
 		return false;
 	memcpy(opening->target.host, p, host);
+	if (strspn(opening->target.host, in_names) != host)
+		return false;
 	opening->target.address.in.sin_family = AF_INET;
 	address_set_port(&opening->target.address, get16(p + host));
 	return get16(p + host) != 0;

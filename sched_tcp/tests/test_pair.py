@@ -40,6 +40,7 @@ from sched_tcp.tests.pair import (
     Link,
     Pair,
     inside,
+    ip,
     nothing,
     until,
 )
@@ -982,6 +983,7 @@ RULES = {
     "open short": frame(OPEN, 2, 65536, GO[:-1]),
     "open long": frame(OPEN, 2, 65536, GO + b"x"),
     "open with port 0": frame(OPEN, 2, 65536, GO[:-2] + b"\0\0"),
+    "open with no name": frame(OPEN, 2, 65536, GO[:20] + b"\3a\n\xff" + GO[-2:]),
     "much credit": frame(OPEN, 2, 0xFFFFFFFF, GO),
     "beyond credit": frame(DATA, 1, 1 << 30, b"x"),
     "data twice": frame(DATA, 1, 0, b"x") * 2,
