@@ -132,7 +132,7 @@ void carrier_die(struct carrier *carrier)
 		unqueue(carrier);
 		TAILQ_REMOVE(&session->carriers, carrier, link);
 		HASH_DEL(session->numbers, carrier);
-		session->there -= carrier->state != CARRIER_EXPECTED;
+		session->there -= carrier->state != CARRIER_EXPECTED && !carrier->bye_received;
 		note_flight(carrier, 0);
 		session->debt += carrier->virtual_queue;
 		carrier->virtual_queue = 0;
@@ -186,6 +186,35 @@ static void break_carried(struct carrier *carrier, struct session *session)
 	session_retell(session);
 }
 
+static struct carrier *waits_in_vain(struct session *session)
+{
+	struct carrier *carrier;
+
+	if (session->there)
+		return NULL;
+	TAILQ_FOREACH(carrier, &session->carriers, link) {
+		if (carrier->state == CARRIER_EXPECTED || (carrier->bye_received && carrier->flow))
+			return carrier;
+	}
+	return NULL;
+}
+
+/*
+ * No carrier may be left by which anything comes. Then flows whose carriers are only expected, of
+ * which broken ones have told, are broken, and those whose carriers have nothing but what is sent.
+ */
+static void check_left(struct session *session)
+{
+	struct carrier *carrier;
+
+	while ((carrier = waits_in_vain(session))) {
+		if (carrier->state == CARRIER_EXPECTED)
+			carrier_break(carrier, "no carrier is left");
+		else
+			flow_break(carrier->flow, FAILED, true);
+	}
+}
+
 void carrier_break(struct carrier *carrier, const char *why)
 {
 	struct session *session = carrier->session;
@@ -206,9 +235,8 @@ void carrier_break(struct carrier *carrier, const char *why)
 		session_fail(session, "its carrier is broken");
 	if (!carrier->dead)
 		carrier_die(carrier);
-	/* Those that are only expected: their flows were told of by those that are broken */
-	if (session && !session->there && !TAILQ_EMPTY(&session->carriers))
-		session_fail(session, "no carrier is left");
+	if (session && carrier->state != CARRIER_EXPECTED)
+		check_left(session);
 }
 
 static void carrier_errno(struct carrier *carrier)
@@ -718,6 +746,7 @@ static const char *on_frame(struct carrier *carrier, const struct frame *frame)
 		return on_welcome(carrier, frame);
 	case FRAME_BYE:
 		carrier->bye_received = true;
+		carrier->session->there--;
 		carrier_wake(carrier);
 		return NULL;
 	default:

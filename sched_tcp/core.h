@@ -192,7 +192,7 @@ struct session {
 	struct flow *flows;		/* by id */
 	struct carrier *numbers;	/* carriers by number */
 	struct carriers carriers, ready;
-	unsigned int there;		/* of the carriers: all but those that are EXPECTED */
+	unsigned int there;		/* carriers by which something may come: no BYE has */
 	struct flows telling, dirty;
 	/* flows that have data and credit, the least rank first, from 1 on */
 	struct flow **heap;

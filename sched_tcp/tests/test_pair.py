@@ -1098,6 +1098,32 @@ def test_good_peer(pair: Pair) -> None:
     assert not pair.far.logged("carrier-broken")
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_expected_in_vain(pair: Pair, ends: bool) -> None:
+    """Flows are reset when no carrier is left by which anything about them may come: one that is
+    still to come is none, if those that told of it are broken, nor is one that has said BYE."""
+    pair.configure(more="timeout = 1000")
+    pair.far.begin()
+    with pair.server() as server:
+        peers = [frames.Peer(stranger(pair), session=bytes(16)) for _ in range(2)]
+        served = []
+        for number, peer in enumerate(peers, 1):
+            peer.say(frames.hello(peer.session, number), frame(OPEN, number, 1 << 24, GO))
+            served.append(server.accept()[0])
+        peers[0].say(frame(BYE))
+        if ends:
+            peers[0].socket.shutdown(socket.SHUT_WR)
+        peers[1].say(frame(OPEN, 3, 1 << 24, GO))
+        served.append(server.accept()[0])
+        time.sleep(0.2)
+        abort(peers[1].socket)
+        assert all(map(reset_soon, served))
+        abort(peers[0].socket)
+        for each in served:
+            each.close()
+    until(lambda: nothing(pair.far.status()))
+
+
 def fill(connection: socket.socket) -> None:
     """It is sent to until nothing more has been taken for a while."""
     connection.setblocking(False)

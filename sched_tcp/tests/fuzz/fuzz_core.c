@@ -243,10 +243,12 @@ static void check(void)
 
 	TAILQ_FOREACH(session, &core.sessions, link) {
 		uint64_t waits = 0, own = 0, held = 0;
-		size_t can = 0;
+		size_t can = 0, there = 0;
 
-		TAILQ_FOREACH(carrier, &session->carriers, link)
+		TAILQ_FOREACH(carrier, &session->carriers, link) {
 			waits += carrier->virtual_queue;
+			there += carrier->state != CARRIER_EXPECTED && !carrier->bye_received;
+		}
 		HASH_ITER(hh, session->flows, flow, next) {
 			own += flow_queued(flow);
 			held += evbuffer_get_length(flow->held) + flow->pieces_room;
@@ -260,7 +262,7 @@ static void check(void)
 				abort();
 		}
 		if (waits != own || session->debt || own != session->queued ||
-		    held != session->held || can != session->n_heap)
+		    held != session->held || can != session->n_heap || there != session->there)
 			abort();
 		queued += own;
 	}
