@@ -6,7 +6,8 @@
  * what is said of all.
  *
  * sources: core.c flow.c carrier.c session.c policy.c wire.c http.c
- * libraries: -levent_core -levent_extra -lssl -Wl,--wrap=socket,--wrap=connect,--wrap=clock_gettime,--wrap=frame_read
+ * libraries: -levent_core -levent_extra -lssl -Wl,--wrap=socket,--wrap=connect,--wrap=clock_gettime
+ * libraries: -Wl,--wrap=frame_read
  */
 #include <stdlib.h>
 #include <string.h>
