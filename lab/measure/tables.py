@@ -98,6 +98,21 @@ GROUPS = [
 BANDS = [("high, most", "high, most", 0), ("low, most", "low, most", 0)]
 # Where bulk's flows have round trips of their own: Mbit/s on the wire, kB of the queue
 EACH = re.compile(r"[AX]\d*|kB\d+|received / sent|one has the link %|turn s")
+# What each table is of: what it shows
+TABLES = {
+    "flows": "Downloads: their number, mean response by packets, mean slowdown, what waiting adds "
+    "to it (excess), and Jain's index of their throughput",
+    "loss": "Loss of the downloads' packets, and how many downloads lose any",
+    "groups": "Downloads by group: how many at a time, and their mean response",
+    "bands": "The most packets in each band",
+    "steady": "Streams: loss, delay of what arrives, jitter, and the time in which one is late",
+    "beside": "Each download beside the same one under another policy",
+    "apart": "How far apart from another policy what is beside it gets",
+    "fetched": "Fetched: throughput, how many connections and pages have ended, and mean response",
+    "heedless": "What senders that heed nothing put on the wire, and what of it is dropped",
+    "bulk": "Downloads without an end: throughput, how even, and drops",
+    "each": "Each download without an end: what it sends (A) and what arrives (X), Mbit/s",
+}
 SHOWN = ("all", "<=8", "<=20", "21-100", ">100")  # of the demo
 
 
@@ -122,50 +137,57 @@ def without_empty(lines: list[list[str]]) -> list[list[str]]:
 
 def tables(rows: Rows, against: str | None = None) -> str:
     """All that the runs have measured. The mean of seeds has its 95 % confidence interval."""
+    return "\n".join(format_rows(lines) for _, lines in every_table(rows, against))
+
+
+def every_table(rows: Rows, against: str | None = None) -> list[tuple[str, list[list[str]]]]:
+    """Each with what it is of, which is a name in TABLES."""
     known = dict.fromkeys(name for values in rows.values() for name in values)
     downloads = {key: values for key, values in rows.items() if "flows" in values}
     behind = {key: values for key, values in downloads.items() if key[1] != FLOOR}
-    parts = []
+    parts: list[tuple[str, list[list[str]]]] = []
 
-    def add(some: Rows, prefixes: list[str], columns: Columns) -> None:
-        parts.append([["", *(head for head, _, _ in columns)], *table(some, prefixes, columns)])
+    def add(what: str, some: Rows, prefixes: list[str], columns: Columns) -> None:
+        head = ["", *(head for head, _, _ in columns)]
+        parts.append((what, [head, *table(some, prefixes, columns)]))
 
     if downloads:
-        add(downloads, [""], FLOWS)
+        add("flows", downloads, [""], FLOWS)
         if against:
             last = ratios(downloads, against)
-            parts[-1] = [[*line, cell] for line, cell in zip(parts[-1], last, strict=True)]
-        add(behind, [""], LOSS)
+            lines = [[*line, cell] for line, cell in zip(parts[-1][1], last, strict=True)]
+            parts[-1] = ("flows", lines)
+        add("loss", behind, [""], LOSS)
     groups = [name.removesuffix("in progress") for name in known if name.endswith("in progress")]
     if len(groups) > 1 or "flows short" in known:
-        add(behind, sorted(groups), GROUPS)
+        add("groups", behind, sorted(groups), GROUPS)
     if "high, most" in known:
         shares = [(name, name, 2) for name in known if name.startswith("high, >")]
-        add(rows, [""], [*BANDS, *shares])
+        add("bands", rows, [""], [*BANDS, *shares])
     steady = sorted(name.removesuffix("p50 ms") for name in known if name.endswith(" p50 ms"))
     if steady:
-        add(rows, steady, STEADY)
+        add("steady", rows, steady, STEADY)
     if {"faster %", "bytes apart %"} & known.keys():
-        add(behind if downloads else rows, [""], BESIDE)
+        add("beside", behind if downloads else rows, [""], BESIDE)
     apart = [name.removesuffix("apart %") for name in known if name.endswith(" apart %")]
     apart = [name for name in apart if name not in ("bulk ", "bytes ")]
     if apart:
-        add(rows, apart, APART)
-    for columns in (FETCHED, HEEDLESS):
+        add("apart", rows, apart, APART)
+    for what, columns in (("fetched", FETCHED), ("heedless", HEEDLESS)):
         end = f" {columns[0][1]}"
         groups = [name.removesuffix(end) + " " for name in known if name.endswith(end)]
         groups = [name for name in groups if name != "bulk "]
         if columns is FETCHED:
             groups = [name for name in groups if not name.endswith(" wire ")]
         if groups:
-            add(rows, groups, columns)
+            add(what, rows, groups, columns)
     if "bulk Mbit/s" in known:
         bulk = {key: values for key, values in rows.items() if "bulk Mbit/s" in values}
-        add(bulk, [""], BULK)
+        add("bulk", bulk, [""], BULK)
         each = [(name, name, 2) for name in known if EACH.fullmatch(name)]
         if each:
-            add(bulk, [""], each)
-    return "\n".join(format_rows(without_empty(part)) for part in parts if len(part) > 1)
+            add("each", bulk, [""], each)
+    return [(what, without_empty(lines)) for what, lines in parts if len(lines) > 1]
 
 
 def ratios(rows: Rows, against: str) -> Iterator[str]:

@@ -8,10 +8,9 @@ from math import inf, isfinite
 import numpy as np
 
 from lab.measure.rows import Means, Rows, means
-from lab.measure.tables import INSTEAD, LESS, winners
-from lab.page.costs import REFERENCE, costs
+from lab.measure.tables import INSTEAD, LESS
+from lab.page.costs import REFERENCE
 from lab.page.markdown import digits, markdown, part
-from lab.page.pace import pace
 from lab.run.qdiscs import LISTS, ORACLE, OURS, PEERS
 
 
@@ -200,14 +199,13 @@ def legend(table: list[list[str]]) -> str:
 
 
 def choose(chosen: dict[str, Rows]) -> Iterator[str]:
-    """The lines of the page, of these comparisons."""
-    yield "## Which one should I use\n"
+    """The lines of the page, of these comparisons, below its picture."""
     alike = by_peers(chosen)
     for some in alike:
         table = list(in_short(list(some.values())))
         if len(table) > 1:
             if len(alike) > 1:
-                yield f"Of {', '.join(some)}:\n"
+                yield f"## {', '.join(some)}\n"
             yield legend(table) + "\n"
             yield from markdown(table)
             yield ""
@@ -215,7 +213,8 @@ def choose(chosen: dict[str, Rows]) -> Iterator[str]:
             yield ""
     yield (
         f"In the lists the best is first, by the mean. `{ORACLE[0]}` is told the sizes of the "
-        "flows, which nobody is outside the lab. Ours are bold; below is where they are behind.\n"
+        "flows, which nobody is outside the lab. Ours are bold; where they are behind by more than "
+        "chance is on the page of each comparison.\n"
     )
     every = {name: means(rows) for name, rows in chosen.items()}
     for criterion in CRITERIA:
@@ -233,16 +232,3 @@ def choose(chosen: dict[str, Rows]) -> Iterator[str]:
             yield "| case | best first |\n|---|---|"
             yield from (f"| {'; '.join(w)} | {', '.join(order)} |" for order, w in lines.items())
             yield ""
-    if chosen:
-        yield "### Where ours are behind\n"
-        yield (
-            "Of all that is measured the best, and which of ours are worse than which peers by "
-            "more than chance makes it: docs/experiments.md tells how that is decided. A `-` says "
-            "that so few seeds do not show any to be worse, not that none is.\n"
-        )
-    for name, rows in chosen.items():
-        head, *lines = winners(rows)
-        yield f"#### {name}\n"
-        yield "\n".join(markdown([head, *lines])) + "\n"
-    yield from costs()
-    yield from pace()

@@ -36,8 +36,7 @@ def read_costs() -> dict[tuple[str, str], Cost]:
 
 
 def costs() -> Iterator[str]:
-    """The lines of the page."""
-    yield "### Cost of a packet\n"
+    """The lines of the page below its picture."""
     yield (
         "Instructions for enqueue and dequeue, by `make bench`, which tells the dearest and the "
         "memory, too. 100 packets wait unless it says otherwise; overload is that each packet "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of an experiment: qdiscs side by side, as lines and bars or, where there is much, in
-fields; by an option; and response by size of flow.
+"""Pictures of an experiment: qdiscs side by side, as lines and points or, where there is much, in
+fields; by an option; response by size of flow; and what somebody at home notices.
 
 Error bars are the 95 % confidence interval of the mean over seeds.
 """
@@ -16,8 +16,8 @@ from lab.measure.reading import Run
 from lab.measure.rows import Rows, interval, means, seeds_of
 from lab.measure.tables import LESS
 from lab.page.costs import REFERENCE
-from lab.page.looks import look, pale
-from lab.page.svg import new_figure, save
+from lab.page.looks import Look, known_look, look
+from lab.page.svg import logarithmic, new_figure, save
 from lab.run.experiment import Experiment
 from lab.run.keys import UNITS
 from lab.run.qdiscs import FLOOR
@@ -44,6 +44,7 @@ FIELDS = {
 }
 FETCHED = r"(?!bulk )\w+ (Mbit/s|done|page ms)"
 DEEPEST = 10  # times the reference, or percent more or less of all, beyond which a colour stays
+OPTION = Look("black", "o")  # of an option's values, which are no qdiscs
 AXES = {"rtt": "round trip, ms", "load": "load", "bit": "rate, Mbit/s"}  # else the name
 
 
@@ -83,60 +84,41 @@ def lines(axis: Axes, seeds: Seeds, metric: str, cases: list[str], values: list[
     axis.set_xticks([], minor=True)
 
 
-def bars(axis: Axes, seeds: Seeds, metric: str, cases: list[str]) -> None:
-    """A group of bars for each case, a bar for each qdisc: ours are solid, others pale."""
-    from matplotlib.colors import to_rgba
-
+def dots(axis: Axes, seeds: Seeds, metric: str, cases: list[str]) -> None:
+    """A group of points for each case, a point for each qdisc."""
     qdiscs = list(dict.fromkeys(qdisc for _, qdisc in seeds))
-    width = 0.85 / len(qdiscs)
     for i, qdisc in enumerate(qdiscs):
         of = [seeds.get((case, qdisc), {}).get(metric, [np.nan]) for case in cases]
         mean, half = intervals(of)
-        colour = look(qdisc, qdiscs).colour
-        face = to_rgba(colour, 0.25) if pale(qdisc) else colour
-        at = np.arange(len(cases)) + (i - (len(qdiscs) - 1) / 2) * width
-        axis.bar(
-            at,
-            mean,
-            0.85 * width,
-            yerr=half,
-            label=qdisc,
-            error_kw={"lw": 0.6},
-            facecolor=face,
-            edgecolor=colour,
-        )
+        at = np.arange(len(cases)) + (i - (len(qdiscs) - 1) / 2) * 0.85 / len(qdiscs)
+        point(axis, at, mean, half, look(qdisc, qdiscs), label=qdisc)
     # "ecn-true" below each other; one case needs no name
     shown = [case.replace("-", "\n") for case in cases] if len(cases) > 1 else [""]
     axis.set_xticks(range(len(cases)), shown)
 
 
+def point(axis: Axes, x: Any, y: Any, half: Any, mine: Look, **more: Any) -> None:
+    """Points, and how far their intervals reach."""
+    style = mine.style | {"linestyle": "", "markersize": 5, "elinewidth": 0.8} | more
+    axis.errorbar(x, y, half, **style)
+
+
 def delays(axis: Axes, of: dict[str, dict[str, list[float]]], flow: str) -> None:
     """Percentiles of the delay of a steady flow, by qdisc."""
-    for i, (label, shade) in enumerate(DELAYS.items()):
-        mean, half = intervals([values[f"{flow} {label} ms"] for values in of.values()])
-        mean[~np.isfinite(mean)] = np.nan
-        at = np.arange(len(of)) + (i - 1) * 0.27
-        colour = [look(q, of).colour for q in of]
-        axis.bar(
-            at, mean, 0.25, yerr=half, color=colour, alpha=shade, error_kw={"lw": 0.6}, label=label
-        )
+    for i, qdisc in enumerate(of):
+        for j, (label, shade) in enumerate(DELAYS.items()):
+            mean, half = intervals([of[qdisc][f"{flow} {label} ms"]])
+            if np.isfinite(mean).all():  # else nothing arrived
+                point(axis, [i + (j - 1) * 0.25], mean, half, look(qdisc, of), alpha=shade)
     axis.set_xticks(range(len(of)), list(of), rotation=45)
 
 
-def logarithmic(axis: Axes) -> None:
-    """With numbers that can be read, however short it is."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=30))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.yaxis.set_minor_formatter(NullFormatter())
-
-
 def comparable(axis: Axes) -> bool:
-    """Bars that can be seen beside each other: a logarithmic axis would distort them."""
-    heights = [bar.get_height() for bar in axis.patches]
-    return bool(heights) and np.nanmax(heights) < 20 * np.nanmin(heights)
+    """Points that can be seen beside each other: a logarithmic axis would distort them."""
+    points = [line for line, *_ in axis.containers if line.get_linestyle() == "None"]
+    heights = np.concatenate([line.get_ydata() for line in points] or [[]])
+    heights = heights[np.isfinite(heights)]
+    return heights.size > 0 and heights.max() < 20 * heights.min()
 
 
 def shown_in_fields(known: set[str]) -> dict[str, str]:
@@ -215,7 +197,7 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
     """As `base`.svg and, unless told, `base`.png; False if there is nothing to show.
 
     Of downloads excess (or slowdown) and the response of the short ones: lines against the number
-    that is varied, or else bars. Of steady flows the delay. Of many of these, or where there are
+    that is varied, or else points. Of steady flows the delay. Of many of these, or where there are
     groups of fetch, fields.
     """
     seeds = seeds_of({key: values for key, values in rows.items() if key[1] != FLOOR})
@@ -243,7 +225,7 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
         if along:
             lines(axis, seeds, metric, cases, along[1])
         else:
-            bars(axis, seeds, metric, cases)
+            dots(axis, seeds, metric, cases)
         axis.set(ylabel=text, xlabel=along[0] if along else "")
     if panels:
         beside = grid.flat[len(panels) - 1]
@@ -256,7 +238,7 @@ def draw(rows: Rows, title: str, base: Path, png: bool = True) -> bool:
         if comparable(axis):
             axis.set_ylim(0)
         elif axis.dataLim.y1 > 0:
-            logarithmic(axis)
+            logarithmic(axis, "y")
         axis.grid(alpha=0.3, which="major", axis="y")
         axis.set_axisbelow(True)
     for axis in axes[count:]:
@@ -279,9 +261,12 @@ def by_option(rows: Rows, experiment: Experiment, base: Path, png: bool = True) 
     figure, axes = new_figure(8, 2.2 * len(own), len(own))
     for axis, (case, qdiscs) in zip(np.atleast_1d(axes), own.items(), strict=True):
         reference = found[case][experiment.against]["excess"]
-        axis.plot(
-            qdiscs, [found[case][q]["excess"] / reference for q in qdiscs], "o-", color="black"
-        )
+        parts = [found[case][q]["excess"] / reference for q in qdiscs]
+        if not all(map(known_look, qdiscs)):
+            axis.plot(qdiscs, parts, "-", color="black", linewidth=1)
+        for qdisc, value in zip(qdiscs, parts, strict=True):
+            mine = known_look(qdisc) or OPTION
+            axis.plot([qdisc], [value], **mine.style | {"linestyle": ""})
         axis.set_ylim(0)
         axis.set_title(case, fontsize=8)
         axis.set_ylabel(f"excess / {experiment.against}'s", fontsize=8)
@@ -304,13 +289,50 @@ def by_size(runs: list[Run], floor: Run, title: str, base: Path) -> None:
         mine = look(run.name, names)
         axes.plot(size, mean, **mine.style, markersize=4, label=run.name)
         axes.plot(size, p99, color=mine.colour, linewidth=0.6, alpha=0.7)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="flow size, packets",
-        ylabel="response time, ms",
-        title=title,
-    )
+    axes.set(xlabel="flow size, packets", ylabel="response time, ms", title=title)
+    for way in "xy":
+        logarithmic(axes, way)
     axes.grid(alpha=0.3, which="major")
     axes.legend(title="mean; thin: 99th percentile", frameon=False)
     save(figure, base)
+
+
+# By metric: what it says, and whether it is on a logarithmic axis
+NOTICED = {
+    "web page ms": ("until a page is there, ms", True),
+    "call p99 ms": ("delay of a call, 99th percentile, ms", True),
+    "download Mbit/s": ("what the other host gets, Mbit/s", False),
+}
+BEFORE, AFTER = "alone", "downloads"
+
+
+def noticed(rows: Rows, qdiscs: list[str], base: Path) -> None:
+    """What somebody at home notices, a line for each qdisc: pale while nobody downloads."""
+    seeds = seeds_of(rows)
+    figure, axes = new_figure(11, 0.8 + 0.45 * len(qdiscs), 1, len(NOTICED))
+    for axis, (metric, (text, log)) in zip(axes, NOTICED.items(), strict=True):
+        for i, qdisc in enumerate(qdiscs):
+            for case, shade in ((BEFORE, 0.35), (AFTER, 1.0)):
+                values = seeds[case, qdisc].get(metric)
+                if values:
+                    mean, half = intervals([values])
+                    mine = look(qdisc, qdiscs)
+                    point(axis, mean, [i], None, mine, xerr=half, alpha=shade, markersize=7)
+                    if case == AFTER:
+                        shown = short_number(float(mean[0]))
+                        axis.annotate(
+                            shown, (mean[0], i), (0, 6), textcoords="offset points", ha="center",
+                            fontsize=8,
+                        )  # fmt: skip
+        axis.set_yticks(range(len(qdiscs)), qdiscs)
+        axis.set_ylim(len(qdiscs) - 0.4, -0.7)
+        if log:
+            logarithmic(axis, "x")
+        else:
+            axis.set_xlim(0, 1.15 * axis.dataLim.x1)
+        axis.set_title(text, fontsize=9)
+        axis.grid(alpha=0.3, axis="both")
+    figure.suptitle(
+        "Pale: nobody else is there. Full: another host has eight downloads", fontsize=10
+    )
+    save(figure, base, png=False)

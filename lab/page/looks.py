@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """How a qdisc looks in every picture: a colour and a mark of its own.
 
-Ours are solid lines, others dashed, and SRPT, which is told the sizes, is dotted black. What is an
-experiment's own, or no qdisc, takes the colours that nobody in its picture has.
+Ours are solid, lines and marks, others dashed and hollow, and SRPT, which is told the sizes, is
+dotted black. What is an experiment's own, or no qdisc, takes a colour that no qdisc has. Whoever
+saves a picture has it checked.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.run.kinds import KINDS
-from lab.run.qdiscs import ORACLE, PEERS
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Look:
         return {
             "color": self.colour,
             "marker": self.mark,
+            "markerfacecolor": self.colour if self.line == "-" else "white",
             "linestyle": self.line,
             "linewidth": self.width,
         }
@@ -35,28 +36,29 @@ class Look:
 # colour-blind eyes
 LOOKS = {
     "pfifo": Look("#9AA0A6", "x", "--", 1),
-    "fq_codel": Look("#CC79A7", "+", "--", 1),
-    "cake": Look("#E69F00", "1", "--", 1),
-    "cake-rate": Look("#C0B000", "2", "--", 1),
-    "cake-hosts": Look("#A86F00", "2", "--", 1),
-    "cake-triple": Look("#7A5C00", "3", "--", 1),
-    "fq": Look("#44546A", "3", "--", 1),
-    "fq_pie": Look("#3E7C59", "4", "--", 1),
-    "sfq": Look("#7B4F9E", "4", "--", 1),
-    "hhf": Look("#6F4E37", "|", "--", 1),
+    "fq_codel": Look("#CC79A7", "P", "--", 1),
+    "cake": Look("#E69F00", "*", "--", 1),
+    "cake-rate": Look("#C0B000", "p", "--", 1),
+    "cake-hosts": Look("#A86F00", "d", "--", 1),
+    "cake-triple": Look("#7A5C00", "8", "--", 1),
+    "fq": Look("#44546A", "<", "--", 1),
+    "fq_pie": Look("#3E7C59", "h", "--", 1),
+    "sfq": Look("#7B4F9E", ">", "--", 1),
+    "hhf": Look("#6F4E37", "v", "--", 1),
     "srpt": Look("black", ".", ":", 1),
     "floor": Look("black", "", "--", 1),
     # Policies of a pair of sched-tcp; srpt and las are as the qdiscs of these names
     "direct": Look("#B0B8C0", "x", ":", 1),
-    "tcp": Look("#5B6770", "3", "--", 1),
+    "tcp": Look("#5B6770", "<", "--", 1),
     "fair": Look("#EE3377", "P"),
     "mu": Look("#BBCC33", "v"),
     "pair-las": Look("#FF8A50", "o"),
-    "pfifo-tcp": Look("#78838C", "3", ":", 1),
+    "pfifo-tcp": Look("#78838C", "<", ":", 1),
     "pfifo-srpt": Look("#333333", "."),
     "pfifo-las": Look("#C75B00", "<"),
-    "fq_codel-srpt": Look("#99257A", "+"),
+    "fq_codel-srpt": Look("#99257A", "P"),
     "las-srpt": Look("#7A1F00", "h"),
+    "policy fq": Look("#999933", "<"),  # of sqf
 }
 # Other names of the same, and what the models are of
 SAME = {"droptail": "pfifo", "fifo": "pfifo", "PS": "fq", "ps": "fq"}
@@ -75,15 +77,38 @@ FREE = [
 ]
 
 
+PART = ", "  # after a qdisc's name, and then which part of it, as "sift, high"
+LINES = ("-", ":", "--")
+
+
+def known_look(name: str) -> Look | None:
+    return LOOKS.get(SAME.get(name, name))
+
+
 def look(name: str, names: Iterable[str]) -> Look:
     """That of one of the names in a picture."""
-    known = LOOKS.get(SAME.get(name, name))
-    if known:
-        return known
-    others = [each for each in dict.fromkeys(names) if SAME.get(each, each) not in LOOKS]
+    if mine := known_look(name):
+        return mine
+    every = list(dict.fromkeys(names))
+    whole = name.split(PART)[0]
+    if mine := known_look(whole):
+        parts = [each for each in every if each.startswith(whole + PART)]
+        return replace(mine, line=LINES[parts.index(name) % len(LINES)])
+    others = [each for each in every if not known_look(each.split(PART)[0])]
     return FREE[others.index(name) % len(FREE)]
 
 
-def pale(name: str) -> bool:
-    """Whether bars of it stand back behind those of ours."""
-    return name in (*PEERS, *ORACLE)
+def check(figure: Any) -> None:
+    """No qdisc has another's colour or mark, and nobody else has a qdisc's."""
+    from matplotlib.colors import to_hex
+
+    taken = {to_hex(each.colour) for each in LOOKS.values()} - {to_hex("black")}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            line = handle[0] if isinstance(handle, tuple) else handle
+            colour, mark = to_hex(line.get_color()), line.get_marker()
+            mine = known_look(label.removeprefix("model, ").split(PART)[0])
+            fits = mine and colour == to_hex(mine.colour) and mark in (mine.mark, "", ".", "None")
+            black = label.startswith(("model, ", "paper, ")) and colour == to_hex("black")
+            if not (fits or black or not mine and colour not in taken):
+                raise ValueError(f"{label} is drawn {colour} {mark}")

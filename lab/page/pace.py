@@ -8,7 +8,7 @@ from lab.commands.pace import PACE_CSV, read_csv, report
 
 def pace() -> Iterator[str]:
     """The lines of the page."""
-    yield "### How exactly a rate is kept\n"
+    yield "## How exactly a rate is kept\n"
     yield (
         "A qdisc that always has packets, on a device that takes no time, and when each packet has "
         "left it, by `make pace`. A bundle is a GSO packet of 16 segments; HTB does not split it, "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.page.looks import look
-from lab.page.svg import new_figure, save
+from lab.page.svg import logarithmic, new_figure, save
 from lab.papers.vocabulary import At, Item, Line, Panel, Results, value_of
 
 FEW = 60  # points: more of them have no marks
@@ -20,8 +20,6 @@ def points_of(line: Line, results: Results) -> list[tuple[float, float]]:
 
 
 def draw(axis: Any, panel: Panel, results: Results) -> None:
-    for name in panel.log:
-        getattr(axis, f"set_{name}scale")("symlog" if "flows" in panel.y else "log")
     measured = [line.label for line in panel.lines if not line.model]
     names = measured or [line.label for line in panel.lines]
     for i, line in enumerate(panel.lines):
@@ -45,6 +43,8 @@ def draw(axis: Any, panel: Panel, results: Results) -> None:
         axis.axhline(
             y, color="black", linestyle=(":", "-.")[i % 2], linewidth=0.8, label=f"paper, {name}"
         )
+    for way in panel.log:
+        logarithmic(axis, way, "symlog" if "flows" in panel.y else "log")
     axis.set_title(panel.title, fontsize=9)
     axis.set_xlabel(panel.x, fontsize=8)
     axis.set_ylabel(panel.y, fontsize=8)

@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from lab.page.looks import check
+
 DIGITS = 2  # of coordinates, which are points: 1/72 inch
 SETTINGS = {
     "svg.fonttype": "none",
@@ -31,11 +33,26 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
     return plt.subplots(rows, columns, figsize=(width, height), layout="constrained")
 
 
+def logarithmic(axis: Any, way: str, scale: str = "log") -> None:
+    """An axis, "x" or "y", of what is drawn, with numbers that can be read, however short it is."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axis, f"set_{way}scale")(scale)
+    low, high = getattr(axis, f"get_{way}lim")()
+    mine = getattr(axis, f"{way}axis")
+    if scale == "log":
+        few = high < low * (1e4 if way == "y" else 200)
+        mine.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=30))
+    mine.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    mine.set_minor_formatter(NullFormatter())
+
+
 def save(figure: Any, base: Path, png: bool = True) -> None:
     """As `base`.svg and, unless told, `base`.png; the same data, the same bytes."""
     import matplotlib
     import matplotlib.pyplot as plt
 
+    check(figure)
     path = Path(f"{base}.svg")
     figure.savefig(path, metadata={"Date": None})
     path.write_text(plain(path.read_text(), matplotlib.__version__))

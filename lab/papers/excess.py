@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""No article's: what our own comparison is to reach, in excess slowdown on D1."""
+"""What is to be reached: no article's, the excess slowdown on D1."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from lab.models import mg1
 from lab.papers.run2c import D1, RATE, RTTS
 from lab.papers.vocabulary import At, Found, Item, Line, Panel, Row, ratio, theory
 
-NAME = "What is to be reached"
+NAME = "goals"
 LOADS = (0.5, 0.7, 0.9, 0.95)
 
 

@@ -6,6 +6,7 @@ from lab.papers import excess, las, run2c, sched_tcp, sift, sqf
 from lab.papers.vocabulary import Item
 
 ROOMS = (run2c, las, sift, sqf, sched_tcp, excess)
+TITLES = {room.NAME: (room.__doc__ or "").splitlines()[0].rstrip(".") for room in ROOMS}
 ITEMS: dict[str, list[Item]] = {room.NAME: list(room.items()) for room in ROOMS}
 
 

@@ -40,6 +40,7 @@ SHORT = np.arange(1, 41)  # packets, of its figures of short flows
 TEXT_THRESHOLD = 200  # about the optimum, as the text has it; that of Figure 2 is not told
 FAR = 1e6  # packets: a size at which the slowdown is next to its limit
 QDISCS = ("droptail", "run", "run2c", "run2c-learn", "las")
+SHOWN = {"las": "plain"}  # elsewhere las is what it is by default
 MODEL_OF = {"droptail": "PS", "run": "LAS", "run2c": "PS+PS"}
 TCPS = {"": "TCP of ns-2", "-today": "TCP of today"}
 
@@ -53,7 +54,7 @@ def panels_of(
 ) -> tuple[Panel, ...]:
     panels = []
     for end, tcp in TCPS.items():
-        lines = [Line(name, at(case + end, name, metric)) for name in QDISCS]
+        lines = [Line(SHOWN.get(n, n), at(case + end, n, metric)) for n in QDISCS]
         whats = ("LAS",) if model == "run2c-d2" else tuple(MODEL_OF.values())
         if model:
             lines += [Line(f"model, {w}", theory(model, w, metric), True) for w in whats]
@@ -67,7 +68,8 @@ def by_kind(case: str, what: str, metric: str, model: str = "") -> tuple[Row, ..
         for name in QDISCS:
             known = theory(model, MODEL_OF[name], metric) if name in MODEL_OF else None
             use = known if model and not end else None
-            rows.append(Row(f"{what}, {name}, {tcp}", at(case + end, name, metric), model=use))
+            shown = f"{what}, {SHOWN.get(name, name)}, {tcp}"
+            rows.append(Row(shown, at(case + end, name, metric), model=use))
     return tuple(rows)
 
 
@@ -231,10 +233,10 @@ def items() -> Iterator[Item]:
                 for name, bound in (("run", "<="), ("run2c", ">="))
             ),
             *(
-                Row(f"kbit/s, {name}", at("s1-d2", name, "bulk kbit/s"), model=share)
-                for name in QDISCS
+                Row(f"kbit/s, {SHOWN.get(n, n)}", at("s1-d2", n, "bulk kbit/s"), model=share)
+                for n in QDISCS
             ),
-            *(Row(f"variance, {name}", at("s1-d2", name, "bulk variance")) for name in QDISCS),
+            *(Row(f"variance, {SHOWN.get(n, n)}", at("s1-d2", n, "bulk variance")) for n in QDISCS),
         ),
         panels_of("s1-d2", "bulk kbit/s", "flow", "throughput, kbit/s"),
     )

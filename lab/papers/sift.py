@@ -162,7 +162,7 @@ def items() -> Iterator[Item]:
                 return At("sift", f"queues {load:g}", qdisc, metric)
 
             lines = (
-                Line("FIFO of 200", at("high", qdisc="fifo")),
+                Line("fifo", at("high", qdisc="fifo")),
                 Line("sift, high", at("high")),
                 Line("sift, low", at("low")),
             )

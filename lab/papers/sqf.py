@@ -25,6 +25,7 @@ from lab.papers.vocabulary import (
 
 NAME = "sqf-carofiglio2009"
 POLICIES = ("fq", "lqf", "sqf")
+SHOWN_AS = {"fq": "policy fq"}  # fq is another qdisc elsewhere
 TCP = ("reno", "ns2", "cubic")
 RTTS1 = (10, 100, 200)  # ms, of Table 1
 # By policy Jain's index on the short and long term, in their testbed
@@ -107,13 +108,14 @@ def items() -> Iterator[Item]:
                 (float(rtt), At("sqf-table1", tcp, policy, f"X{i + 1}"))
                 for i, rtt in enumerate(RTTS1)
             ]
-            lines.append(Line(policy, tuple(by_rtt)))
+            lines.append(Line(SHOWN_AS.get(policy, policy), tuple(by_rtt)))
         for policy in POLICIES:
             known = [
                 (float(rtt), theory("sqf-table1", policy, f"X{i + 1}"))
                 for i, rtt in enumerate(RTTS1)
             ]
-            lines.append(Line(f"model, {policy}", tuple(known), True))
+            shown = SHOWN_AS.get(policy, policy)
+            lines.append(Line(f"model, {shown}", tuple(known), True))
         panels.append(Panel(tcp, "round trip, ms", "Mbit/s", tuple(lines)))
     yield Item(
         "sqf-1",

@@ -18,7 +18,7 @@ from lab.measure.reading import DataError
 from lab.measure.rows import Rows, points
 from lab.measure.tables import compared
 from lab.page import advice as choose
-from lab.page import costs, experiment_pictures, pace, stored
+from lab.page import comparisons, costs, experiment_pictures, pace, stored
 from lab.page import results as page
 from lab.papers.index import ITEMS
 from lab.papers.vocabulary import At, Benefit, Item, Least, Line, Panel, Row, ratio, taken_of
@@ -27,6 +27,8 @@ from lab.run.experiment import Experiment, find, on_page, read
 from lab.run.qdiscs import OURS
 from lab.tests import made_up
 from vm import Built, Result, VMError
+
+SCREEN = 45, 120  # lines and columns
 
 
 def used() -> list[tuple[At, bool]]:
@@ -111,20 +113,21 @@ def test_page_without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     where = tmp_path / "results"
     where.mkdir()
     one = page.write(where)
-    text = where.with_suffix(".md").read_text()
+    text = "".join(path.read_text() for path in where.glob("*.md"))
     count = sum(bool(row.measured) for items in ITEMS.values() for i in items for row in i.rows)
     assert text.count("| **missing** |") >= count
-    assert not list(where.iterdir()) and "](results/" not in text
+    assert {path.suffix for path in where.iterdir()} == {".md", ".svg"}
+    assert [path.name for path in where.glob("*.svg")] == ["costs.svg"]
     assert set(one.missing) == {"theory", *(part.name for part in figures.parts())}
 
 
 def test_a_note_that_is_not_needed(tmp_path: Path) -> None:
     notes = {"run2c-6": {"nothing": "x"}, "no item": {"*": "y"}}
     one = page.Page({}, notes)
-    one.text(tmp_path)
+    one.pages(tmp_path)
     assert one.unsaid == ["no item: nothing deviates where a note is on '*'"]
     one = page.Page({"run2c": rows(a=1)}, notes)
-    one.text(tmp_path)
+    one.pages(tmp_path)
     assert one.unsaid[0] == "run2c-6: nothing deviates where a note is on 'nothing'"
 
 
@@ -152,8 +155,9 @@ def test_the_same_page_to_the_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         files = [*where.iterdir(), where.with_suffix(".md")]
         written.append({path.name: path.read_bytes() for path in files})
     assert written[0] == written[1]
-    assert set(written[0]) == {"x.csv", "x-curves.csv", "i.svg", "results.md"}
-    text = written[0]["results.md"].decode()
+    pages = {"results.md", "paper.md", "which.md"}
+    assert set(written[0]) == {"x.csv", "x-curves.csv", "i.svg", *pages}
+    text = written[0]["paper.md"].decode()
     assert "| a | 0.6667 ±0.83 | 1 | - | -33 % of the paper |" in text
     again = stored.load(tmp_path / "a/results")["x"]
     assert again["base", "las", 1] == {"a": pytest.approx(1 / 3, rel=1e-6), "c@1": 3, "c@2": 1}
@@ -215,7 +219,7 @@ def test_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_exactly_a_rate_is_kept() -> None:
     """As it is stored, ours are within their bounds."""
     text = "\n".join(pace.pace())
-    assert text.startswith("### How exactly a rate is kept") and text.count("```") == 2
+    assert text.startswith("## How exactly a rate is kept") and text.count("```") == 2
     assert text.count("late by 2 ms: met") == len(OURS) and "NOT MET" not in text
 
 
@@ -235,12 +239,15 @@ def test_which_one() -> None:
     line = next(line for line in text.splitlines() if line.startswith("| d1-load, load-0.9 |"))
     order = "srpt 5, **las** 11, cake 21, **sqf** 22, **run2c** 41, pfifo 300"
     assert line == f"| d1-load, load-0.9 | {order} |"
+    assert "Throughput" not in text
     # Of each seed sqf is 1 ms worse than cake, run2c 20 ms
+    text = "\n".join(comparisons.behind(found))
     assert "| load-0.9 | ms <=8 | las | 11 ±2.5 | sqf (cake), run2c (cake) |" in text
-    assert "#### d1-load" in text and "Throughput" not in text
+    assert "of 1 lines, 1 name some" in text
     more = {key: {"kbit/s >100": values["ms <=8"]} for key, values in found.items()}
     text = "\n".join(choose.choose({"d1-load": more}))
     assert "| d1-load, load-0.9 | pfifo 300, **run2c** 41, **sqf** 22, cake 21, **las** 11" in text
+    text = "\n".join(comparisons.behind(more))
     assert "| pfifo | 300 ±0 | las (pfifo, cake), sqf (pfifo), run2c (pfifo) |" in text
 
 
@@ -352,9 +359,9 @@ def test_comparisons_of_other_peers() -> None:
         del values["excess"]
     text = "\n".join(choose.choose({"x": first, "y": again}))
     assert "| las | fq_codel | sfq |\n" in text and text.count("Of all cases the") == 1
-    assert "Of x, y:" not in text and "Slowdown" not in text
+    assert "## x, y\n" not in text and "Slowdown" not in text
     text = "\n".join(choose.choose({"x": first, "y": again, "z": other}))
-    assert "Of x, y:\n" in text and "Of z:\n" in text
+    assert "## x, y\n" in text and "## z\n" in text
     assert "| las | fq_codel | sfq |\n" in text and "| las | fq_codel | fq_pie |\n" in text
     # What excess tells better is told where that is not known
     assert "| Slowdown of downloads | 1 | **1.00** | **1.00** | **1.00** |" in text
@@ -471,7 +478,7 @@ def test_seeds_of_parts() -> None:
 def test_part_of_a_page() -> None:
     """It has what was measured, and nothing else."""
     item = Item("i", "I", "x", (Row("a", at("a")), Row("b", at("b"))))
-    text = "\n".join(page.Page({"x": rows(a=1)}, {}, {"x"}).item(item, "p"))
+    text = "\n".join(page.Page({"x": rows(a=1)}, {}, {"x"}).item(item))
     assert "| a | 1 |" in text and "| b |" not in text
 
 
@@ -556,21 +563,36 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     stored.store(where, "theory", models_made_up())
     for part in figures.parts():
         stored.store(where, part.name, rows_of(part.name))
+
+    def text_of(name: str = "*") -> str:
+        return "".join(path.read_text() for path in sorted(where.glob(f"{name}.md")))
+
     one = page.write(where)
-    text = where.with_suffix(".md").read_text()
+    text = text_of()
     assert not one.missing and page.MISSING not in text
     assert len(drawn) == sum(bool(item.panels) for items in ITEMS.values() for item in items)
     assert text.count(": **not explained**") == len(one.unsaid) > 0
     (where / "notes.toml").write_text('[excess]\n"las / *" = "Nobody has run it."\n')
     told = page.write(where)
     assert len(told.unsaid) == len(one.unsaid) - 2
-    text = where.with_suffix(".md").read_text()
-    assert text.count("of the paper: Nobody has run it. |") == 1
+    assert text_of().count("of the paper: Nobody has run it. |") == 1
+    front = where.with_suffix(".md").read_text()
     for one in on_page():
         compared = one.place is not None and one.place.section == "comparisons"
-        assert (f"### {one.name}\n" in text) == compared
-        assert (f"](results/{one.name}.svg)" in text) == compared
-    assert "#### d1-load" in text
+        assert (f"# {one.name}: " in text_of(one.name)) == compared
+        assert (f"]({one.name}.svg)" in text_of(one.name)) == compared
+        assert not compared or f"[{one.name}](results/{one.name}.md)" in front
+        behind = one.place is not None and one.place.advice
+        assert ("## Where ours are behind" in text_of(one.name)) == behind
+    # Each table says what it shows, and before the first picture is no more than a screen
+    for path in where.glob("*.md"):
+        lines = path.read_text().splitlines()
+        for i, line in enumerate(lines):
+            if line.startswith(("```", "|--")) and i and lines[i - 1] == "":
+                assert lines[i - 2].strip(), (path.name, line)
+        before = path.read_text().split("![")[0]
+        assert "![" in path.read_text(), path.name
+        assert sum(1 + len(line) // SCREEN[1] for line in before.splitlines()) < SCREEN[0]
     # Without one of them the page has the others
     (where / "run2c.csv").unlink()
     (where / "d1-rtt.csv").unlink()
@@ -578,8 +600,7 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     one = page.write(where)
     assert one.missing == ["run2c", "d1-rtt"]
     assert "run2c-4" not in drawn and {"run2c-1", "las-5", "sqf-2"} <= set(drawn)
-    text = where.with_suffix(".md").read_text()
-    assert "](results/run2c-4.svg)" not in text and "](results/las-5.svg)" in text
+    assert "](run2c-4.svg)" not in text_of() and "](las-5.svg)" in text_of()
 
 
 def test_some_of_it() -> None:
@@ -659,12 +680,14 @@ def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(sys, "argv", ["figures"])
     # One of ours takes longer than the FIFO, which its bound has it not
     assert figures.main() == 1
-    text = (tmp_path / "results.md").read_text()
-    assert "### new\n" in text and "](results/new.svg)" in text and "| new | " in text
+    assert "[new](results/new.md)" in (tmp_path / "results.md").read_text()
+    text = (tmp_path / "results/new.md").read_text()
+    assert "# new: A new one\n" in text and "](new.svg)" in text
+    text = (tmp_path / "results/which.md").read_text()
     assert len(text.split("| new | ")[1].split("|")[0].split(", ")) == 10
     monkeypatch.setattr(sys, "argv", ["figures", "--quick"])
     assert figures.main() == 0
-    assert "### new\n" in (tmp_path / "build/figures/quick.md").read_text()
+    assert "[new](results/new.md)" in (tmp_path / "build/figures/quick.md").read_text()
 
 
 def test_what_has_ended_is_written(
@@ -690,7 +713,7 @@ def test_what_has_ended_is_written(
     assert (where / "d1-tcp.csv").exists() and not where.with_suffix(".md").exists()
     monkeypatch.setattr(sys, "argv", ["figures", "--only", "d1-rate"])
     assert figures.main() == 0
-    assert "results/d1-tcp.svg" in where.with_suffix(".md").read_text()
+    assert "](d1-tcp.svg)" in (where / "d1-tcp.md").read_text()
     assert "missing: mix" in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["figures", "--page"])
     assert figures.main() == 1

@@ -14,6 +14,7 @@ from lab.measure.rows import Rows, from_csv, to_csv
 from lab.page import experiment_pictures, svg
 from lab.page.looks import FREE, LOOKS, SAME, look
 from lab.run.experiment import EXPERIMENTS, read
+from lab.run.guests import LAB
 from lab.run.kinds import KINDS
 from lab.run.qdiscs import ORACLE, OURS, PEERS
 
@@ -111,23 +112,69 @@ def test_all_that_is_run_has_a_look() -> None:
         assert {SAME.get(name, name) for name in read(path).common} <= set(LOOKS), path.name
 
 
-def test_bars(drawn: list[Any], tmp_path: Path) -> None:
+def figure_of(*lines: tuple[str, str, str]) -> Any:
+    """Of a label, colour and mark each."""
+    figure, axes = svg.new_figure(3, 2)
+    for label, colour, mark in lines:
+        axes.plot([1, 2], [1, 2], color=colour, marker=mark, label=label)
+    return figure
+
+
+def test_nobody_is_drawn_as_another(tmp_path: Path) -> None:
+    """What is saved is checked."""
+    las, free = LOOKS["las"], FREE[0]
+    fits = [("las", las.colour, las.mark), ("las, new", las.colour, ""), ("a", free.colour, "o")]
+    fits += [
+        ("model, las", las.colour, ""),
+        ("model, PS", "black", ""),
+        ("paper, las", "black", "x"),
+    ]
+    svg.save(figure_of(*fits), tmp_path / "x", png=False)
+    for wrong in (
+        ("las", LOOKS["sqf"].colour, las.mark),
+        ("las", las.colour, LOOKS["sqf"].mark),
+        ("a download", las.colour, ""),
+        ("model, las", LOOKS["sqf"].colour, ""),
+    ):
+        with pytest.raises(ValueError, match=f"^{wrong[0]} is drawn "):
+            svg.save(figure_of(*fits, wrong), tmp_path / "y", png=False)
+    assert not (tmp_path / "y.svg").exists()
+
+
+def test_all_looks_are_in_one_place() -> None:
+    """No other part of the page has a colour of its own, but for black and white."""
+    for path in (LAB / "page").glob("*.py"):
+        if path.name != "looks.py":
+            text = path.read_text()
+            assert not re.search(r"#[0-9A-Fa-f]{6}|\bC\d\b|tab:", text), path.name
+            named = set(re.findall(r'colou?r"?[=:] ?"(\w+)"', text))
+            assert named <= {"black", "white"}, path.name
+
+
+def test_dots(drawn: list[Any], tmp_path: Path) -> None:
     some = rows(["ecn-true", "congestion-bbr"])
     some["more", "las", 1] = {"ms <=8": 7}  # a qdisc and a metric that others do not have
     assert experiment_pictures.draw(some, "title", tmp_path / "x")
     short = drawn[1]
     shown = [text.get_text() for text in short.get_xticklabels()]
     assert shown == ["ecn\ntrue", "congestion\nbbr", "more"]
-    heights = [patch.get_height() for patch in short.patches]
-    assert len(heights) == len(QDISCS) * 3
-    assert heights[:2] == pytest.approx([1.75, 11.75]) and heights[8] == 7
-    assert [patch.get_facecolor()[3] for patch in short.patches[::3]] == [0.25, 0.25, 1, 1, 0.25]
+    heights = [line.get_ydata() for line, *_ in short.containers]
+    assert [each.size for each in heights] == [3] * len(QDISCS)
+    assert heights[0][:2] == pytest.approx([1.75, 11.75]) and heights[2][2] == 7
+    styles = [line for line, *_ in short.containers]
+    assert [line.get_marker() for line in styles[:3]] == [LOOKS[q].mark for q in QDISCS[:3]]
+    assert [line.get_markerfacecolor() == "white" for line in styles] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert {line.get_linestyle() for line in styles} == {"None"}
 
 
 @pytest.mark.parametrize(("most", "scale"), [(30, "linear"), (300, "log")])
-def test_what_bars_are_as_long_as(
-    most: float, scale: str, drawn: list[Any], tmp_path: Path
-) -> None:
+def test_what_is_comparable(most: float, scale: str, drawn: list[Any], tmp_path: Path) -> None:
     some = rows(["ecn-true", "congestion-bbr"])
     some["more", "las", 1] = {"ms <=8": most}
     assert experiment_pictures.draw(some, "title", tmp_path / "x")
@@ -145,9 +192,8 @@ def test_delays(drawn: list[Any], tmp_path: Path) -> None:
         "load-0.9, call",
         "load-0.9, tv",
     ]
-    heights = np.array([patch.get_height() for patch in drawn[4].patches]).reshape(3, -1)
-    assert heights[0].tolist() == heights[1].tolist() == [2, 3, 4, 5, 6]
-    assert np.isnan(heights[2, 2]) and heights[2, 3] == 5
+    heights = [float(line.get_ydata()[0]) for line, *_ in drawn[4].containers]
+    assert heights == [2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6]
     assert [text.get_text() for text in drawn[4].get_xticklabels()] == QDISCS
 
 

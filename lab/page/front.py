@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/results.md: which kind, on what, how much better, where not; and a line for each page."""
+
+from collections.abc import Iterator
+
+from lab.measure.rows import Rows, means
+from lab.page.advice import CRITERIA, by_peers, in_words, overall
+from lab.page.comparisons import outcome
+from lab.page.costs import REFERENCE
+from lab.page.experiment_pictures import AFTER, BEFORE
+from lab.page.markdown import markdown, part
+from lab.run.experiment import Experiment
+from lab.run.qdiscs import OURS
+
+WHICH, COSTS = "which", "costs"  # pages beside those of papers and comparisons
+# What each is for; how much better it is, is generated
+FOR = {
+    "las": "the first choice, for any link that is full now and then",
+    "sqf": "as fast; short flows by what they have waiting",
+    "sift": "boxes that cannot afford a record for each flow: it samples",
+    "run2c": "TCP of servers, by how far a connection has come; `plain` is the cheapest of all",
+}
+SHOWN = (
+    *("web page ms", "ms <=8", "ms 21-100", "ms >100", "excess", "call p99 ms", "call loss %"),
+    *("shorts ms", "tcp Mbit/s", "bulk Mbit/s"),
+)
+BESIDE = (REFERENCE, "cake")
+
+EVENING = "evening"  # the comparison of the first picture
+NOTICED = ("pfifo", REFERENCE, "cake", "las")
+
+
+def sentence(rows: Rows) -> str:
+    """What the first picture shows."""
+    found = means(rows)
+
+    def of(qdisc: str, metric: str = "web page ms", case: str = AFTER) -> float:
+        return found[case][qdisc][metric]
+
+    return (
+        f"A page takes {of('las') / 1000:.1f} s under `las` while another host has eight "
+        f"downloads, as if these were not there ({of('las', case=BEFORE) / 1000:.1f} s); "
+        f"{of(REFERENCE) / 1000:.1f} s under {REFERENCE}, {of('cake') / 1000:.1f} s under cake, "
+        f"and {of('pfifo') / 1000:.1f} s behind a FIFO of a quarter of a second. The downloads get "
+        f"{of('las', 'download Mbit/s'):.1f} of the {of('pfifo', 'download Mbit/s'):.1f} Mbit/s "
+        "that they have there."
+    )
+
+
+def which(chosen: dict[str, Rows]) -> Iterator[str]:
+    yield "## Which kind\n"
+    yield from (f"- `{kind}`: {text}." for kind, text in FOR.items())
+    yield ""
+    for some in by_peers(chosen):
+        rows = list(some.values())
+        table = [["", "cases", *OURS, *BESIDE]]
+        for criterion in (each for each in CRITERIA if each.metric in SHOWN):
+            found = overall(rows, criterion)
+            if found.told:
+                cells = [part(found.of[q]) if q in found.of else "none" for q in table[0][2:]]
+                title = criterion.title + ("" if criterion.part else f", {criterion.unit}")
+                table.append([title, str(found.told), *cells])
+        if len(table) > 1:
+            yield (
+                f"Of {', '.join(f'[{name}](results/{name}.md)' for name in some)}, the mean of all "
+                f"cases, as a part of {REFERENCE}'s, or with a unit as it is:\n"
+            )
+            yield from markdown(table)
+            yield ""
+            yield from in_words(rows)
+            yield ""
+    yield f"[All criteria, and each case](results/{WHICH}.md).\n"
+
+
+def front(
+    papers: list[tuple[str, str, str]],
+    compared: list[tuple[Experiment, Rows]],
+    chosen: dict[str, Rows],
+    effect: str,
+) -> Iterator[str]:
+    """The lines of the page: of each paper its name, title, and what came out; `effect` is the
+    first picture's name, or "" if it has not been drawn."""
+    yield "# Results\n"
+    if effect:
+        yield sentence(dict((each.name, rows) for each, rows in compared)[EVENING]) + "\n"
+        yield f"![Pages and a call while another host downloads](results/{effect}.svg)\n"
+    yield (
+        "Measured on the real kernel. All of it is made from the CSVs in [results/](results), the "
+        "same to the byte; `make figures` measures them anew. Of several seeds there are the mean "
+        "and its 95 % confidence interval. [experiments.md](experiments.md) tells how to measure "
+        "something of your own, [kernels.md](kernels.md) how far the native kernel, on which all "
+        "of it runs, is from a distribution's.\n"
+    )
+    yield from which(chosen)
+    yield "## Comparisons\n"
+    yield "What came out, as a part of fq_codel's where nothing else is said:\n"
+    lines = [
+        [f"[{each.name}](results/{each.name}.md)", each.title, outcome(rows)]
+        for each, rows in compared
+    ]
+    yield from markdown([["page", "what", "what came out"], *lines])
+    yield ""
+    yield f"[What a packet costs, and how exactly a rate is kept](results/{COSTS}.md).\n"
+    yield "## Papers\n"
+    yield (
+        "What the articles show, measured, beside what they say in numbers and what the models in "
+        "`lab/models` give. Nothing is read off their pictures: where an article has no number in "
+        "its text or tables, there is none here.\n"
+    )
+    lines = [[f"[{name}](results/{name}.md)", title, told] for name, title, told in papers]
+    yield from markdown([["page", "what", "what came out"], *lines])
