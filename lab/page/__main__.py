@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether docs/results.md, its pictures, docs/kernels.md and README.md are what the CSVs make.
+"""Whether docs/results.md, the pages and pictures in docs/results/, docs/kernels.md and README.md
+are what the CSVs make, and whether what README.md and the man pages state are their numbers.
 
 Pictures are compared if the matplotlib at hand is that which has drawn them: how it lays out
 differs between versions, and which one a machine has is its distribution's affair.
@@ -9,10 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.page import kernels, readme, results, stored, svg
+from lab.page import kernels, readme, results, stated, stored, svg
 from lab.run.guests import RESULTS
 
-KINDS = ("*.csv", "*.svg")  # that are generated
+KINDS = ("*.csv", "*.md", "*.svg")  # that are generated
 
 
 def other_files(here: Path, anew: Path) -> list[str]:
@@ -54,7 +55,9 @@ def main() -> int:
     found = differences(RESULTS, readme.README)
     for name in found:
         print(f"{name} is not what the CSVs make: run 'make figures PAGE=1' and commit it")
-    return 1 if found else 0
+    wrong = [one for path in stated.pages() for one in stated.unfounded(path, RESULTS)]
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    return 1 if found or wrong else 0
 
 
 if __name__ == "__main__":
