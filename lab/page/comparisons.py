@@ -12,7 +12,7 @@ from lab.page.costs import REFERENCE
 from lab.page.markdown import markdown, part
 from lab.run import experiment as files
 from lab.run.experiment import Experiment
-from lab.run.qdiscs import OURS
+from lab.run.qdiscs import FLOOR, ORACLE, OURS
 
 # Of which metrics a table's sentence tells who is best
 LEADING = {
@@ -34,15 +34,18 @@ def leaders(rows: Rows, pattern: str) -> str:
     for (_, metric), names in best(rows).items():
         if re.fullmatch(pattern, metric):
             of.setdefault(metric, []).append(names)
-    everybody = {q for _, q, _ in rows}
+    everybody = {q for _, q, _ in rows} - {FLOOR, *ORACLE}
     told = []
     for metric, cases in of.items():
-        if len(cases) > 1:
-            first = Counter(q for names in cases for q in names).most_common(3)
-            text = ", ".join(f"{qdisc} in {count}" for qdisc, count in first)
-            text += f" of {len(cases)} cases"
+        count = Counter(q for names in cases for q in names)
+        first = [q for q, number in count.items() if number == max(count.values())]
+        if len(first) > MOST_TOLD:
+            text = f"{len(first)} of {len(everybody)} alike"
+        elif len(cases) == 1:
+            text = ", ".join(first)
         else:
-            text = "many alike" if len(cases[0]) > len(everybody) / 2 else ", ".join(cases[0])
+            text = ", ".join(f"{q} in {number}" for q, number in count.most_common(MOST_TOLD))
+            text += f" of {len(cases)} cases"
         told.append(f"{'least' if LESS.fullmatch(metric) else 'most'} {metric}: {text}")
     text = "; ".join(told)
     return text[:1].upper() + text[1:] + "." if text else ""

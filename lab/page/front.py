@@ -18,7 +18,7 @@ FOR = {
     "las": "the first choice, for any link that is full now and then",
     "sqf": "as fast; short flows by what they have waiting",
     "sift": "boxes that cannot afford a record for each flow: it samples",
-    "run2c": "TCP of servers, by how far a connection has come; `plain` is the cheapest of all",
+    "run2c": "TCP of servers, by how far a connection has come; `plain` is the cheapest of these",
 }
 SHOWN = (
     *("web page ms", "ms <=8", "ms 21-100", "ms >100", "excess", "call p99 ms", "call loss %"),
@@ -47,7 +47,7 @@ def sentence(rows: Rows) -> str:
     )
 
 
-def which(chosen: dict[str, Rows]) -> Iterator[str]:
+def which(chosen: dict[str, Rows], where: str) -> Iterator[str]:
     yield "## Which kind\n"
     yield from (f"- `{kind}`: {text}." for kind, text in FOR.items())
     yield ""
@@ -62,14 +62,14 @@ def which(chosen: dict[str, Rows]) -> Iterator[str]:
                 table.append([title, str(found.told), *cells])
         if len(table) > 1:
             yield (
-                f"Of {', '.join(f'[{name}](results/{name}.md)' for name in some)}, the mean of all "
+                f"Of {', '.join(f'[{name}]({where}/{name}.md)' for name in some)}, the mean of all "
                 f"cases, as a part of {REFERENCE}'s, or with a unit as it is:\n"
             )
             yield from markdown(table)
             yield ""
             yield from in_words(rows)
             yield ""
-    yield f"[All criteria, and each case](results/{WHICH}.md).\n"
+    yield f"[All criteria, and each case]({where}/{WHICH}.md).\n"
 
 
 def front(
@@ -77,35 +77,36 @@ def front(
     compared: list[tuple[Experiment, Rows]],
     chosen: dict[str, Rows],
     effect: str,
+    where: str,
 ) -> Iterator[str]:
     """The lines of the page: of each paper its name, title, and what came out; `effect` is the
-    first picture's name, or "" if it has not been drawn."""
+    first picture's name, or "" if it has not been drawn; the other pages are in `where`."""
     yield "# Results\n"
     if effect:
         yield sentence(dict((each.name, rows) for each, rows in compared)[EVENING]) + "\n"
-        yield f"![Pages and a call while another host downloads](results/{effect}.svg)\n"
+        yield f"![Pages and a call while another host downloads]({where}/{effect}.svg)\n"
     yield (
-        "Measured on the real kernel. All of it is made from the CSVs in [results/](results), the "
+        f"Measured on the real kernel. All of it is made from the CSVs in [{where}/]({where}), the "
         "same to the byte; `make figures` measures them anew. Of several seeds there are the mean "
         "and its 95 % confidence interval. [experiments.md](experiments.md) tells how to measure "
         "something of your own, [kernels.md](kernels.md) how far the native kernel, on which all "
         "of it runs, is from a distribution's.\n"
     )
-    yield from which(chosen)
+    yield from which(chosen, where)
     yield "## Comparisons\n"
     yield "What came out, as a part of fq_codel's where nothing else is said:\n"
     lines = [
-        [f"[{each.name}](results/{each.name}.md)", each.title, outcome(rows)]
+        [f"[{each.name}]({where}/{each.name}.md)", each.title, outcome(rows)]
         for each, rows in compared
     ]
     yield from markdown([["page", "what", "what came out"], *lines])
     yield ""
-    yield f"[What a packet costs, and how exactly a rate is kept](results/{COSTS}.md).\n"
+    yield f"[What a packet costs, and how exactly a rate is kept]({where}/{COSTS}.md).\n"
     yield "## Papers\n"
     yield (
         "What the articles show, measured, beside what they say in numbers and what the models in "
         "`lab/models` give. Nothing is read off their pictures: where an article has no number in "
         "its text or tables, there is none here.\n"
     )
-    lines = [[f"[{name}](results/{name}.md)", title, told] for name, title, told in papers]
+    lines = [[f"[{name}]({where}/{name}.md)", title, told] for name, title, told in papers]
     yield from markdown([["page", "what", "what came out"], *lines])

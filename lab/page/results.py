@@ -199,7 +199,7 @@ class Page:
         effect = EFFECT if EVENING in self.results and self.wanted is None else ""
         if effect:
             noticed(self.results[EVENING], list(NOTICED), where / EFFECT)
-        found[""] = list(front(papers, known, chosen, effect))
+        found[""] = list(front(papers, known, chosen, effect, where.name))
         return {name: "\n".join([GENERATED, *of]).rstrip("\n") + "\n" for name, of in found.items()}
 
 

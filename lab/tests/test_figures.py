@@ -687,7 +687,7 @@ def test_a_comparison_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert len(text.split("| new | ")[1].split("|")[0].split(", ")) == 10
     monkeypatch.setattr(sys, "argv", ["figures", "--quick"])
     assert figures.main() == 0
-    assert "[new](results/new.md)" in (tmp_path / "build/figures/quick.md").read_text()
+    assert "[new](quick/new.md)" in (tmp_path / "build/figures/quick.md").read_text()
 
 
 def test_what_has_ended_is_written(
