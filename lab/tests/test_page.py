@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is generated: README.md's numbers, and whether all of it is up to date."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from lab.measure.reading import DataError
 from lab.measure.rows import Rows
 from lab.page import __main__ as page
 from lab.page import kernels, readme, results, stored, svg
+from lab.run.guests import RESULTS
 
 SVG = "<!-- matplotlib {} -->\n<svg>{}</svg>"
 DRAWN_BY = ["1.0"]  # the version at hand
@@ -98,3 +100,28 @@ def test_what_is_not_up_to_date(where: Path) -> None:
     # Of another matplotlib it may be another
     DRAWN_BY[0] = "2.0"
     assert svg.drawn_by(where / "excess.svg") == "1.0" and found() == []
+
+
+def test_what_the_readme_names_is_there() -> None:
+    """What make is told to make."""
+    text = readme.README.read_text()
+    top = readme.README.parent
+    rules = (top / "Makefile").read_text()
+    targets = set(re.findall(r"^    (?:sudo )?make ([a-z][\w-]*)", text, re.MULTILINE))
+    targets |= set(re.findall(r"`(?:sudo )?make ([a-z][\w-]*)", text))
+    assert len(targets) > 10
+    for target in targets:
+        assert re.search(rf"^{target}:", rules, re.MULTILINE), target
+
+
+def test_links_of_the_pages() -> None:
+    """Files, and headings in them."""
+    for path in [readme.README, *RESULTS.parent.glob("*.md"), *RESULTS.glob("*.md")]:
+        text = path.read_text()
+        for link, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+            other = path.parent / link if link else path
+            assert other.exists(), (path.name, link)
+            if heading:
+                heads = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)
+                slugs = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in heads}
+                assert heading in slugs, (path.name, link, heading)
