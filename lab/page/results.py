@@ -206,8 +206,9 @@ class Page:
 def write(where: Path, wanted: set[str] | None = None) -> Page:
     """results.md beside the directory of the CSVs, and the other pages and the pictures in it."""
     page = Page(load(where), load_notes(where), wanted)
-    for path in where.glob("*.md"):
-        path.unlink()
+    for path in where.glob("*.md"):  # that may have been of what is no longer there
+        if path.read_text().startswith(GENERATED):
+            path.unlink()
     for name, text in page.pages(where).items():
         (where / f"{name}.md" if name else where.with_suffix(".md")).write_text(text)
     for items in ITEMS.values():
