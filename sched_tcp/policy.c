@@ -9,6 +9,7 @@
 #include "core.h"
 
 #define FIRST	((uint64_t)1 << 62)	/* of fair: ranks below are of those who are late */
+#define LONGEST	((uint64_t)1 << 61)	/* ns after now that one of those may be expected to end */
 
 const char * const policy_names[POLICIES] = {
 	[POLICY_TCP] = "tcp",
@@ -94,6 +95,7 @@ static uint64_t finish(struct flow *flow)
 {
 	const struct session *session = flow->session;
 	uint64_t rest = flow->carrier->virtual_queue, flight = flow->carrier->flight;
+	double wait;
 
 	if (flow->size > attained(flow) + flow_queued(flow))	/* what is still to be read */
 		rest += flow->size - attained(flow) - flow_queued(flow);
@@ -103,7 +105,8 @@ static uint64_t finish(struct flow *flow)
 		return flow->late;
 	if (session->n_flights && flight < session->flights / session->n_flights)
 		flight = session->flights / session->n_flights;
-	return FIRST + now_ns() + (uint64_t)((double)rest * session->rtt / (flight + 1));
+	wait = (double)rest * session->rtt / (flight + 1);
+	return FIRST + now_ns() + (wait < LONGEST ? (uint64_t)wait : LONGEST);
 }
 
 static uint64_t rank(struct flow *flow)

@@ -9,6 +9,7 @@ file.
 
 import json
 import os
+import pwd
 import re
 import select
 import signal
@@ -289,6 +290,18 @@ def test_policy_changes(pair: Pair) -> None:
             time.sleep(0.3)
         judged(churn)
     pair.empty()
+
+
+def test_user(pair: Pair) -> None:
+    """It is nobody else's any more, and who is of its group may ask it."""
+    pair.configure(more='user = "nobody"')
+    pair.begin()
+    entry = pwd.getpwnam("nobody")
+    for each in pair.both:
+        status = Path(f"/proc/{each.process.pid}/status").read_text()
+        assert re.search(rf"^Uid:(\t{entry.pw_uid}){{4}}$", status, re.MULTILINE)
+        assert each.control.stat().st_gid == entry.pw_gid
+    churned(pair, 20)
 
 
 # ------------------------------------------------------------------ one of them goes away
