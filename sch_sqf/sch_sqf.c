@@ -31,9 +31,7 @@
  *
  * By length alone a hundred streams that are too much together would starve whoever sends
  * a little more at a time than they have waiting. So under sqf a short flow's queue grows
- * shorter as it waits, by 1 byte for SQF_PATIENCE bytes that the link sends: its rank is
- *
- *	what the link had sent when its first packet came + SQF_PATIENCE * length
+ * shorter as it waits, with SQF_PATIENCE.
  *
  * Of equal queues one at random loses a packet, not always the newcomer's. If it were, sqf
  * could serve one flow for ever: of N flows with packets all alike and N * k + N - 1 of
@@ -62,7 +60,6 @@
 
 struct sqf_sched {
 	struct sf_groups g;
-	u64		sent;		/* bytes */
 	struct rnd_state random;	/* for who is to lose of equals */
 	u32		policy;
 	u64		opt[TCA_SQF_MAX + 1];	/* by attribute */
@@ -89,7 +86,7 @@ static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
 		return U32_MAX - queue->backlog;
 	if (sqf_without_shares(g))
 		return queue->backlog;
-	return sf_cb(queue->head)->rank + (u64)queue->backlog * SQF_PATIENCE;
+	return sf_groups_sent_before(queue) + (u64)queue->backlog * SQF_PATIENCE;
 }
 
 /* Those of whom nobody is to be protected are like the others. */
@@ -122,9 +119,6 @@ static const struct sf_order sqf_order = {
 static __always_inline bool sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
 				       struct sf_place *to)
 {
-	struct sqf_sched *q = qdisc_priv(sch);
-
-	sf_cb(skb)->rank = q->sent;
 	return sf_groups_insert(sch, skb, to, &sqf_order);
 }
 
@@ -155,12 +149,7 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 static struct sk_buff *sqf_dequeue(struct Qdisc *sch)
 {
-	struct sqf_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = sf_groups_dequeue(sch, &sqf_order);
-
-	if (skb)
-		q->sent += qdisc_pkt_len(skb);
-	return skb;
+	return sf_groups_dequeue(sch, &sqf_order);
 }
 
 static const struct sf_option sqf_rows[] = {

@@ -24,7 +24,12 @@
  *   of `newcomers` of a sort may wait, however many others do. Who sends of all sorts has
  *   to share his rate among them. Without `known_share` there are no sorts.
  * - A short flow is one of a low rank or of a high one: the lowest goes first. Of equal
- *   ranks it is the one whose first packet has waited for longest.
+ *   ranks it is the one whose first packet has waited for longest. Where it grows shorter as it
+ *   waits, by 1 byte for so many that the link sends, which is the kind's patience, its rank is
+ *
+ *	what the link had sent when its first packet came + patience * its size
+ *
+ *   and whoever comes once the link has sent that much goes behind it, however short he is.
  * - A long flow has attained more than `fair`, or than the link sends in half of `buffer`.
  *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
  *   `long_share` of the bytes. Until that comes to SF_DEBT it costs short ones nothing: what long
@@ -174,6 +179,7 @@ struct sf_groups {
 	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each stream */
 	u64		leak_part;	/* of other flows */
 	u64		leak_min;
+	u64		sent;		/* bytes of all flows */
 	u64		streamed;	/* bytes of streams that came in this epoch */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
@@ -225,6 +231,12 @@ static inline struct sf_flow *sf_groups_flow(struct sf_groups *g,
 					     const struct sf_queue *queue)
 {
 	return sf_is_elsewhere(queue) ? &g->overflow : &g->s.table.flows[queue->flow];
+}
+
+/* What the link had sent when the first packet of a queue came, unless that is elsewhere */
+static inline u64 sf_groups_sent_before(const struct sf_queue *queue)
+{
+	return sf_cb(queue->head)->rank;
 }
 
 /* The set that had no record for a packet that waits elsewhere */
@@ -877,6 +889,7 @@ static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 {
 	u32 elapsed = sf_link_sent(&g->s.link, len);
 
+	g->sent += len;
 	if (unlikely(elapsed))
 		sf_groups_measured(g, elapsed);
 }
@@ -1313,6 +1326,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	cb->arrival = g->s.arrivals++;
 	cb->truesize = skb->truesize;
 	if (likely(to->flow)) {
+		cb->rank = g->sent;
 		i = to->flow->queue;
 		if (!i) {
 			i = sf_queue_take(t, to->flow);

@@ -9,6 +9,8 @@ from selftests.lib.groups import Queue
 
 from .model import log_rank
 
+PATIENCE = 256  # bytes that the link sends for each by which a short flow grows shorter
+
 
 @dataclass
 class Options(BaseOptions):
@@ -25,7 +27,9 @@ class Groups(BaseGroups):
         rank = queue.attained - min(queue.attained, waits)
         if self.opt.visible:
             rank = waits + queue.attained // 4
-        return log_rank(rank, self.opt.log) if queue.priority else rank
+        if queue.priority:
+            rank = log_rank(rank, self.opt.log)
+        return self._sent_before(queue) + PATIENCE * rank if self.opt.visible else rank
 
     def _tail_rank(self, queue: Queue) -> int:
         rank = max(0, queue.attained - queue.packets[-1][1].length)

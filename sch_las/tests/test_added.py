@@ -24,6 +24,22 @@ def test_visible_size(gate: Callable[..., Gate], rank: str, order: list[int]) ->
     assert d0.order() == order
 
 
+@pytest.mark.parametrize(("rank", "last"), [("visible", 70), ("attained", 100)])
+def test_patience(gate: Callable[..., Gate], rank: str, last: int) -> None:
+    """Who has waited while much was sent goes before those with somewhat less."""
+    d0 = gate(f"rank {rank} {HUGE_IDLE}")
+    others = [flow(100 + 2 * number) for number in range(100)]
+    attain(d0, A, 400)
+    for each in others:
+        attain(d0, each, 100)
+    d0.send(A.frame(1400, 1))  # 1400 and a quarter of 1800
+    out = []
+    for each in others:
+        d0.send(each.frame(1200, 2))  # 1200 and a quarter of 1300, 325 less
+        out += d0.order(1)
+    assert [*out, 1].index(1) == last  # 256 * 325 are 83,200 bytes
+
+
 def test_priority_packet_is_not_refused(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"newcomers 4 {HUGE_IDLE}")
     for number in range(100, 104):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The reference model of sqf: what it does with the groups of selftests/lib/groups.py.
 
-A short flow's rank is what it has waiting, and, unless there are no shares, as published, what was
-sent until its first packet came. Without shares the longest queue loses a packet; which of several
+A short flow's rank is what it has waiting, which grows shorter unless there are no shares, as
+published. Without shares the longest queue loses a packet; which of several
 is up to the kernel. There is no `idle` here, since it depends on
 the time.
 """
@@ -10,9 +10,9 @@ the time.
 from dataclasses import dataclass
 from typing import Any
 
-from selftests.lib.groups import LONG, Groups, Packet, Queue
+from selftests.lib.groups import LONG, Groups, Queue
 from selftests.lib.groups import Options as BaseOptions
-from selftests.lib.model import BasePacket, Tie
+from selftests.lib.model import Tie
 
 POLICIES = ("sqf", "lqf", "fq")
 PATIENCE = 128  # bytes that the link sends for each that waits
@@ -28,20 +28,6 @@ class Model(Groups):
     options = Options
     opt: Options
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.sent = 0  # bytes
-        self.sent_before: dict[int, int] = {}  # what had been when a packet came, by its identity
-
-    def enqueue(self, *packets: Packet) -> bool:
-        self.sent_before |= {packet.ident: self.sent for packet in packets}
-        return super().enqueue(*packets)
-
-    def _serve(self) -> BasePacket:
-        packet = super()._serve()
-        self.sent += packet.length
-        return packet
-
     def _shares(self) -> bool:
         return bool(self.opt.known or self.opt.long)
 
@@ -50,7 +36,7 @@ class Model(Groups):
             return -queue.backlog
         if not self._shares():
             return queue.backlog
-        return self.sent_before[queue.packets[0][1].ident] + PATIENCE * queue.backlog
+        return self._sent_before(queue) + PATIENCE * queue.backlog
 
     def _loss(self, queue: Queue) -> tuple[int, int]:
         return -queue.backlog, 0

@@ -175,6 +175,8 @@ class Groups(BaseModel):
         self.had = [0] * SORTS  # of newcomers, bytes, or as much as the others
         self.had_last = 0
         self.arrivals = self.overflow = self.evictions = self.drop_new = 0
+        self.sent = 0  # bytes
+        self.sent_before: dict[int, int] = {}  # what had been when a packet came, by its identity
         self.not_split = 0  # bundles that were refused as a whole
         self.drop_head = False
 
@@ -245,6 +247,10 @@ class Groups(BaseModel):
     @abstractmethod
     def _rank(self, queue: Queue) -> int:
         """Of a short flow"""
+
+    def _sent_before(self, queue: Queue) -> int:
+        """What the link had sent when its first packet came"""
+        return self.sent_before[queue.packets[0][1].ident]
 
     @abstractmethod
     def _loss(self, queue: Queue) -> tuple[int, int]:
@@ -396,6 +402,7 @@ class Groups(BaseModel):
             queue.deficit = max(queue.deficit - length, least)
             self.ahead = min(self.ahead + length, AHEAD)
         _, packet = queue.packets.pop(0)
+        self.sent += packet.length
         self._place(queue)
         if name is not None and self.opt.hosts:
             host = self.hosts[name]
@@ -497,6 +504,7 @@ class Groups(BaseModel):
             self.drop_new += 1
             self.not_split += len(packets) > 1
             return False
+        self.sent_before |= {packet.ident: self.sent for packet in packets}
         self.hosts.setdefault(host, Host(self.sent_most))
         record = self._record(packets[0].flow)
         self.overflow += record is None
