@@ -53,6 +53,9 @@
  * seen in each measurement keep no more of the link than half, or an equal part each; what others
  * are forgiven has no bound.
  *
+ * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may
+ * wait, but for the last packet: who sent it has long sent it again, or given up.
+ *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
  * the flows, with packets or without, and the queues of those with packets are in a table of
@@ -143,6 +146,9 @@
 #define SF_LAST			16
 #define SF_LOOK_SHIFT		8
 
+/* When a packet is of no use any more: see above */
+#define SF_STALE		4
+
 /* When a queue is sought, that of whatever host */
 #define SF_ANY_HOST		U32_MAX
 
@@ -180,6 +186,7 @@ struct sf_groups {
 	u64		leak_part;	/* of other flows */
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
+	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
 	u64		streamed;	/* bytes of streams that came in this epoch */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
@@ -828,7 +835,9 @@ static inline void sf_groups_share_out(struct sf_groups *g)
 static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
 {
 	u64 bytes = g->s.link.measured, parts = (u64)elapsed * g->parts;
+	u32 room = g->s.link.room;
 
+	g->stale = room == SF_ROOM_UNKNOWN ? U64_MAX : (u64)room * SF_STALE;
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
 	g->top.credit = max(g->top.credit, -g->debt_max);
 	g->top.overdue = max(g->top.overdue, -g->debt_max);
@@ -861,6 +870,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->active = 0;
 	g->streamed = 0;
 	g->epoch++;
+	g->stale = U64_MAX;
 	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
 	sf_hosts_forget_link(&g->hosts);
@@ -965,6 +975,40 @@ static codel_time_t sf_groups_codel_time(const struct sk_buff *skb)
 	return sf_cb(skb)->flow;
 }
 
+static noinline void sf_groups_drop_stale(struct Qdisc *sch, struct sf_queue *queue)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+	struct sf_flow *f = sf_groups_flow(g, queue);
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < SF_SOUGHT && queue->qlen > 1; i++) {
+		if (g->sent - sf_groups_sent_before(queue) <= g->stale)
+			break;
+		skb = sf_groups_take(sch, queue);
+		if (queue->group != SF_LONG_FLOWS)
+			f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
+		g->s.drop_buffer++;
+		sf_sums_of(&g->s.table, queue->flow)->drops++;
+		if (unlikely(queue->host))
+			sf_host_sums(&g->hosts, queue->host)->drops++;
+		sf_groups_codel_drop(skb, sch);
+	}
+}
+
+/*
+ * It is this queue's turn: what has waited for too long is dropped first. No more than SF_SOUGHT
+ * packets at a time, and not the last one, so that the parent is told of no empty class. When what
+ * has no record came is not known.
+ */
+static __always_inline void sf_groups_begin_turn(struct Qdisc *sch, struct sf_queue *queue)
+{
+	struct sf_groups *g = qdisc_priv(sch);
+
+	if (unlikely(g->sent - sf_groups_sent_before(queue) > g->stale) && !sf_is_elsewhere(queue))
+		sf_groups_drop_stale(sch, queue);
+}
+
 static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf_lists *l)
 {
 	struct sf_groups *g = qdisc_priv(sch);
@@ -991,6 +1035,7 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 		queue = owes_least;
 		f = sf_groups_flow(g, queue);
 	}
+	sf_groups_begin_turn(sch, queue);
 	if (g->aqm)
 		skb = codel_dequeue(sch, &queue->backlog, &g->codel, &queue->codel,
 				    &g->codel_stats, qdisc_pkt_len, sf_groups_codel_time,
@@ -1017,9 +1062,11 @@ static __always_inline struct sk_buff *sf_groups_take_short(struct Qdisc *sch,
 							    const struct sf_order *order)
 {
 	struct sf_groups *g = qdisc_priv(sch);
-	struct sk_buff *skb = sf_take_first(sch, queue);
+	struct sk_buff *skb;
 	struct sf_host *h;
 
+	sf_groups_begin_turn(sch, queue);
+	skb = sf_take_first(sch, queue);
 	sf_groups_count(g, queue, -qdisc_pkt_len(skb));
 	if (unlikely(sf_groups_sorts_meet(l)) && sf_groups_is_new(queue->group)) {
 		l->had_last = l->had[queue->group];

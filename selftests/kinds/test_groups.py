@@ -591,6 +591,27 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
     assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - 65536 // 1500
 
 
+@pytest.mark.parametrize(("long", "buffer", "kept"), [(0, 1, 1), (1, 1, 1), (1, 0, 4)])
+def test_what_is_of_no_use_is_dropped(
+    gate: Callable[..., Gate], words: str, long: int, buffer: int, kept: int
+) -> None:
+    """It has waited while four times what may wait was sent; the last packet stays."""
+    d0 = gate(f"{words} fair {FAIR}b buffer {buffer}s {HUGE_IDLE}")
+    measure_slow_link(d0)
+    attain(d0, B, FAIR + 1500 if long else 1000)
+    waiting = [1000, 1001, 1002, 1003]
+    for ident in waiting:
+        d0.send(B.frame(1500, ident))
+    out: list[int] = []
+    for number in range(4 * 65536 // 8000 + 1):  # newcomers go first
+        d0.send(flow(2000 + 2 * number).frame(8000, 1))
+        out += d0.order(1)
+    waiting = waiting[sum(ident > 1 for ident in out) :]
+    left = [ident for ident in d0.order() if ident > 1]
+    assert left == waiting[-kept:]
+    assert d0.show()["drop_buffer"] == len(waiting) - len(left)
+
+
 @pytest.mark.parametrize(
     ("buffer", "attained", "longs"),
     [("60s", 30000, 0), ("5s", 20000, 1), ("1s", 16000, 0), ("1s", 17000, 1), ("0", 20000, 0)],
