@@ -37,6 +37,9 @@
 # make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before; or
 #                          KERNEL=5.10, that of Debian 11
 # make coverage            which lines of the modules the tests execute
+# make mutants [NUMBER=100] [SEED=1] [FILES="include/shortfirst/hosts.h"]
+#                          do tests notice when one token of the modules is another?
+#                          Some hours; it goes on where it was interrupted
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make cross [CROSS=mips]  modules and plugins for other processors, without a warning
@@ -47,8 +50,8 @@
 # FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
 # too, those of a dask scheduler: docs/experiments.md.
 #
-# demo, experiment, figures, bench, pace, test, coverage, check, deb and shell need root on Debian
-# or Ubuntu and install what they lack.
+# demo, experiment, figures, bench, pace, test, coverage, mutants, check, deb and shell need root
+# on Debian or Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, for experiments, and for one each
@@ -190,6 +193,10 @@ test: setup
 coverage: setup
 	$(PYTHON) -m vm coverage $(if $(TESTS),--tests='$(TESTS)')
 
+mutants: setup
+	$(PYTHON) -m selftests.mutants $(if $(NUMBER),--number $(NUMBER)) \
+		$(if $(SEED),--seed $(SEED)) $(addprefix --file=,$(FILES))
+
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
@@ -211,4 +218,4 @@ shell: setup
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage tdc check cross deb test-deb shell
+	bench-check pace test coverage mutants tdc check cross deb test-deb shell
