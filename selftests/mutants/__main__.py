@@ -10,9 +10,9 @@ reasons, by what lines say rather than by their numbers.
 
 Tests are those of sch_KIND/tests and selftests/kinds that ask the kinds into which the mutant was
 built, those of a kind's own folder first, and the quick ones before the others. Left out are those
-that ask programs rather than modules. A guest in which nothing happens for LIMIT times as long as
-the longest test takes is killed, and its mutant with it. Headers that tests on the host include are
-tried there first.
+that ask programs rather than modules, and a slow one. A guest in which nothing happens for LIMIT
+times as long as the longest test takes is killed, and its mutant with it. Headers that tests on the
+host include are tried there first.
 
 What has become of a mutant is kept in build/mutants, by the sources, so that an interrupted run
 goes on where it was; who has survived is tried again when tests have changed.
@@ -48,7 +48,7 @@ RESULTS = HOME / "results"
 REASONS = Path(__file__).with_name("survivors.toml")
 LIMIT = 10
 SHORTEST = 60  # seconds of silence that are never too many, on a busy machine
-LONG = 20  # seconds; tests that take longer ask programs, too
+SLOW = "::test_ten_changes_a_second["  # takes as long as all others of a kind
 PROGRAMS = ("test_tdc", "test_installcheck", "test_completion", "test_nl", "test_scripts")
 LAST = "selftests/kinds/test_left_over.py"  # after all others
 TIMEOUT = 3600
@@ -186,7 +186,7 @@ class Tests:
         return not named or bool(named & set(kinds))
 
     def order(self, kinds: list[str]) -> list[str]:
-        wanted = [test for test in self.seconds if self._asks(test, kinds)]
+        wanted = [test for test in self.seconds if self._asks(test, kinds) and SLOW not in test]
         return sorted(
             wanted, key=lambda t: (t.startswith(LAST), not t.startswith("sch_"), self.seconds[t])
         )
