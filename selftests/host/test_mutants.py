@@ -35,8 +35,10 @@ static int f(int a)
         ("if (a) break;", {"if (!(a)) break;", "if (a) continue;"}),
         ("if (!a) b++;", {"if (!(!a)) b++;", "if (a) b++;", "if (!a) b--;"}),
         ("g(a, true);", {";", "g(a, false);"}),
-        ("a = min(b, max_t(u32, c, d));", {"a = max(b, max_t(u32, c, d));"}
-         | {"a = min(b, min_t(u32, c, d));"}),
+        (
+            "a = min(b, max_t(u32, c, d));",
+            {"a = max(b, max_t(u32, c, d));"} | {"a = min(b, min_t(u32, c, d));"},
+        ),
         ("sch_tree_lock(a);", set()),
         ('printf("<");', {";"}),
     ],

@@ -8,8 +8,9 @@ A mutant that does not compile, or comes out as the same object code, is replace
 that no test kills changes nothing that can be seen, or a test is missing: survivors.toml has the
 reasons, by what lines say rather than by their numbers.
 
-Tests are those of sch_KIND/tests and selftests/kinds that ask the kinds into which the mutant was
-built, those of a kind's own folder first, and the quick ones before the others. Left out are those
+The kinds into which it is built are tried one after the other, by those of the tests in
+sch_KIND/tests and selftests/kinds that ask the kind, its own first, and the quick ones before the
+others. Left out are those
 that ask programs rather than modules, and a slow one. A guest in which nothing happens for LIMIT
 times as long as the longest test takes is killed, and its mutant with it. Headers that tests on the
 host include are tried there first.
@@ -20,8 +21,10 @@ goes on where it was; who has survived is tried again when tests have changed.
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -29,8 +32,9 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -49,9 +53,10 @@ REASONS = Path(__file__).with_name("survivors.toml")
 LIMIT = 10
 SHORTEST = 60  # seconds of silence that are never too many, on a busy machine
 SLOW = "::test_ten_changes_a_second["  # takes as long as all others of a kind
-PROGRAMS = ("test_tdc", "test_installcheck", "test_completion", "test_nl", "test_scripts")
+PROGRAMS = ("tdc", "installcheck", "completion", "nl", "scripts")
 LAST = "selftests/kinds/test_left_over.py"  # after all others
 TIMEOUT = 3600
+AHEAD = 6  # mutants that are begun before it is known what becomes of the first of them
 
 # What becomes of one
 KILLED, SURVIVED, SAME, BROKEN = "killed", "survived", "same", "broken"
@@ -90,7 +95,6 @@ class Modules:
     def __init__(self) -> None:
         self.built: Built = prepare(NATIVE)
         self.tree = self.built.upper / INSIDE
-        self.home = HOME / "build"
         self.commands = {kind: self._command(kind) for kind in KINDS}
         everything = [*CHECKOUT.glob("sch_*/*.[ch]"), *CHECKOUT.glob("include/shortfirst/*")]
         self.digest = _digest(everything)
@@ -112,21 +116,20 @@ class Modules:
         """The kinds into which a source is built"""
         return [kind for kind in KINDS if f" {file} " in self._saved(kind, "o")[1]]
 
-    def build(self, mutant: Mutant) -> dict[str, Path] | None:
-        """The modules that are others, by kind; None if it does not compile."""
-        upper = self.home / "upper"
+    def build(self, mutant: Mutant, kind: str, home: Path) -> tuple[str, Path]:
+        """BROKEN if it does not compile, or SAME; "" if neither, and then there is the module."""
+        upper = home / "upper"
         shutil.rmtree(upper, ignore_errors=True)
         path = upper / INSIDE / mutant.file
         path.parent.mkdir(parents=True)
         path.write_text(mutant.source)
-        kinds = self.users(mutant.file)
-        script = f"cd /{INSIDE}\n" + "\n".join(self.commands[kind] for kind in kinds)
-        command = on_overlay([self.built.upper, *self.built.lower], self.home, ["sh", "-c", script])
-        with open(self.home / "log", "wb") as log:
+        made = upper / INSIDE / f"sch_{kind}/sch_{kind}.ko"
+        script = f"cd /{INSIDE}; {self.commands[kind]}"
+        command = on_overlay([self.built.upper, *self.built.lower], home, ["sh", "-c", script])
+        with open(home / "log", "wb") as log:
             if in_namespace(command, log):
-                return None
-        made = {kind: upper / INSIDE / f"sch_{kind}/sch_{kind}.ko" for kind in kinds}
-        return {kind: path for kind, path in made.items() if path.is_file()}
+                return BROKEN, made
+        return "" if made.is_file() else SAME, made
 
 
 class Tests:
@@ -136,77 +139,79 @@ class Tests:
         self.modules = modules
         self.digest = tests_digest()
         self.kept = HOME / "seconds.json"
-        self.seconds: dict[str, float] = self._known()
-        if not self.seconds:
-            self._measure()
+        self.seconds = self._measured()
 
-    def _known(self) -> dict[str, float]:
+    def _measured(self) -> dict[str, float]:
+        """How long each takes without a mutant; those that are known so are not run again."""
+        shared = _digest([*CHECKOUT.glob("selftests/lib/*.py")]) + self.modules.digest
+        ignored = {f"test_{name}" for name in PROGRAMS}
+        files = [*CHECKOUT.glob("selftests/kinds/test_*.py"), *CHECKOUT.glob("sch_*/tests/test_*")]
+        state = {
+            str(path.relative_to(CHECKOUT)): f"{shared} {_digest([path])}"
+            for path in files
+            if path.stem not in ignored
+        }
         kept = json.loads(self.kept.read_text()) if self.kept.exists() else {}
-        wanted = [self.digest, self.modules.digest]
-        return kept["seconds"] if kept.get("of") == wanted else {}
+        known = {file: each for file, each in kept.items() if each["state"] == state.get(file)}
+        if wanted := [file for file in state if file not in known]:
+            known |= {file: {"state": state[file], "seconds": {}} for file in wanted}
+            for test, seconds in self._measure(wanted).items():
+                known[test.partition("::")[0]]["seconds"][test] = seconds
+            self.kept.write_text(json.dumps(known))
+        return {test: s for each in known.values() for test, s in each["seconds"].items()}
 
-    def _guest(self, *arguments: str, files: dict[str, bytes | Path], silence: float) -> Guest:
-        return Guest(
+    def _measure(self, files: list[str]) -> dict[str, float]:
+        print("the tests without a mutant ...", flush=True)
+        told, error = self._run(*files, files={}, silence=400, name="no-mutant")
+        if failures := told.failures(error):
+            raise VMError(f"without a mutant: {failures[0]}")
+        return {test.name: test.seconds for test in told.tests}
+
+    def _run(
+        self, *arguments: str, files: dict[str, bytes | Path], silence: float, name: str
+    ) -> tuple[verdicts.Verdicts, str]:
+        """What they tell, and what is wrong with the guest"""
+        guest = Guest(
             self.modules.built,
             mode="functional",
-            name="mutant",
+            name=name,
             job=str(CHECKOUT / "selftests/run"),
             args=["-p", "selftests.mutants.order", *arguments],
             files=files,
             timeout=TIMEOUT,
             silence=silence,
         )
+        result = guest.run()
+        text = result.data_path.read_text(errors="replace")
+        return verdicts.read(text[: text.rfind("\n") + 1]), result.error
 
-    def told(self) -> verdicts.Verdicts:
-        text = (self.modules.built.home / "runs/mutant/data").read_text(errors="replace")
-        return verdicts.read(text[: text.rfind("\n") + 1])
-
-    def _measure(self) -> None:
-        """All of them, without a mutant"""
-        print("the tests without a mutant ...", flush=True)
-        ignored = [f"--ignore=selftests/kinds/{name}.py" for name in PROGRAMS]
-        result = self._guest(
-            "selftests/kinds",
-            *(f"sch_{kind}/tests" for kind in KINDS),
-            *ignored,
-            files={},
-            silence=400,
-        ).run()
-        told = self.told()
-        if failures := told.failures(result.error):
-            raise VMError(f"without a mutant: {failures[0]}")
-        self.seconds = {test.name: test.seconds for test in told.tests}
-        kept = {"of": [self.digest, self.modules.digest], "seconds": self.seconds}
-        self.kept.write_text(json.dumps(kept))
-
-    def _asks(self, test: str, kinds: list[str]) -> bool:
+    def _asks(self, test: str, kind: str) -> bool:
         own = re.match(r"sch_(\w+)/", test)
         where = own[0] if own else test.partition("[")[2]
         named = set(re.findall(rf"(?<![^\W_])({'|'.join(KINDS)})(?![^\W_])", where))
-        return not named or bool(named & set(kinds))
+        return not named or kind in named
 
-    def order(self, kinds: list[str]) -> list[str]:
-        wanted = [test for test in self.seconds if self._asks(test, kinds) and SLOW not in test]
+    def order(self, kind: str) -> list[str]:
+        wanted = [test for test in self.seconds if self._asks(test, kind) and SLOW not in test]
         return sorted(
             wanted, key=lambda t: (t.startswith(LAST), not t.startswith("sch_"), self.seconds[t])
         )
 
-    def run(self, made: dict[str, Path]) -> Result:
-        order = self.order(list(made))
-        updates = f"/usr/lib/modules/{self.modules.built.version}/updates"
-        files: dict[str, bytes | Path] = {
-            f"{updates}/sch_{kind}.ko": path for kind, path in made.items()
-        }
-        files["/sf/order"] = "\n".join(order).encode()
+    def run(self, kind: str, module: Path, name: str) -> Result:
+        """With another module in place of that of the kind"""
+        order = self.order(kind)
+        where = f"/usr/lib/modules/{self.modules.built.version}/updates/{module.name}"
+        files: dict[str, bytes | Path] = {where: module, "/sf/order": "\n".join(order).encode()}
         names = dict.fromkeys(test.partition("::")[0] for test in order)
         silence = max(SHORTEST, LIMIT * max(self.seconds[test] for test in order))
-        guest = self._guest("-x", "--order=/sf/order", *names, files=files, silence=silence)
-        result, told = guest.run(), self.told()
+        told, error = self._run(
+            "-x", "--order=/sf/order", *names, files=files, silence=silence, name=name
+        )
         for test in told.tests:
             if test.passed is False:
                 return Result(KILLED, test.name, test.text)
-        if result.error or told.trouble:
-            error = result.error or told.trouble[0]
+        if error or told.trouble:
+            error = error or told.trouble[0]
             return Result(KILLED, f"{told.now() or 'no test'}: {error}", error)
         if not told.tests or told.status or any(not test.passed for test in told.tests):
             raise VMError(f"the tests have not come to an end: {told.failures()}")
@@ -223,12 +228,11 @@ def _on_host(mutant: Mutant) -> list[str]:
     return tests
 
 
-def try_on_host(mutant: Mutant) -> Result | None:
+def try_on_host(mutant: Mutant, tree: Path) -> Result | None:
     """What kills it there, if anything does"""
     tests = _on_host(mutant)
     if not tests:
         return None
-    tree = HOME / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     for name in ("include", "selftests", "vm", *(f"sch_{kind}" for kind in KINDS)):
         shutil.copytree(CHECKOUT / name, tree / name)
@@ -250,13 +254,18 @@ def try_on_host(mutant: Mutant) -> Result | None:
 
 
 class Campaign:
-    """Mutants one after the other, and what has become of them"""
+    """Mutants, some side by side, and what has become of them"""
 
-    def __init__(self, files: list[str]) -> None:
+    def __init__(self, files: list[str], jobs: int) -> None:
         RESULTS.mkdir(parents=True, exist_ok=True)
         self.modules = Modules()
         self.tests = Tests(self.modules)
         self.files = files
+        self.believed = reasons()
+        self.names: queue.SimpleQueue[str] = queue.SimpleQueue()  # of places to build and run at
+        self.pool = ThreadPoolExecutor(jobs)
+        for number in range(jobs):
+            self.names.put(f"mutant-{number}")
 
     def drawn(self, seed: int) -> Iterator[Mutant]:
         """All of them, as the seed shuffles them"""
@@ -269,20 +278,57 @@ class Campaign:
         return RESULTS / hashlib.sha256(repr(what).encode()).hexdigest()[:20]
 
     def known(self, mutant: Mutant) -> Result | None:
+        if (mutant.file, mutant.was, mutant.becomes) in self.believed:
+            return Result(SURVIVED)
         path = self._path(mutant)
         result = Result(**json.loads(path.read_text())) if path.exists() else None
         again = result and result.how == SURVIVED and result.tests != self.tests.digest
         return None if again else result
 
+    def judged(self, drawn: Iterator[Mutant]) -> Iterator[tuple[Mutant, Result]]:
+        """In the order in which they are drawn; as many of the next ones are begun as it takes."""
+        begun: deque[tuple[Mutant, Future[Result]]] = deque()
+        try:
+            while True:
+                for mutant in itertools.islice(drawn, AHEAD - len(begun)):
+                    begun.append((mutant, self.pool.submit(self.judge, mutant)))
+                if not begun:
+                    return
+                mutant, future = begun.popleft()
+                yield mutant, future.result()
+        finally:
+            self.pool.shutdown(cancel_futures=True)
+
     def judge(self, mutant: Mutant) -> Result:
+        result = self.known(mutant)
+        if not result:
+            name = self.names.get()
+            try:
+                result = self._judge(mutant, name)
+            finally:
+                self.names.put(name)
+        return result
+
+    def _try(self, mutant: Mutant, name: str) -> Result:
+        """In one kind after the other"""
+        result = Result(SAME)
+        for kind in self.modules.users(mutant.file):
+            how, module = self.modules.build(mutant, kind, HOME / name)
+            if how == BROKEN:
+                return Result(BROKEN)
+            if how == SAME:
+                continue
+            if result.how == SAME:
+                result = try_on_host(mutant, HOME / name / "tree") or result
+            if result.how != KILLED:
+                result = self.tests.run(kind, module, name)
+            if result.how == KILLED:
+                break
+        return result
+
+    def _judge(self, mutant: Mutant, name: str) -> Result:
         began = time.monotonic()
-        made = self.modules.build(mutant)
-        if made is None:
-            result = Result(BROKEN)
-        elif not made:
-            result = Result(SAME)
-        else:
-            result = try_on_host(mutant) or self.tests.run(made)
+        result = self._try(mutant, name)
         kept = asdict(result) | {"seconds": round(time.monotonic() - began, 1)}
         kept |= {"file": mutant.file, "was": mutant.was, "becomes": mutant.becomes}
         partial = self._path(mutant).with_suffix(".tmp")
@@ -342,26 +388,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--number", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="mutants side by side")
     parser.add_argument("--file", action="append", help="of these sources only")
     options = parser.parse_args()
-    campaign, table = Campaign(options.file or sources()), Table()
-    began, worked = time.monotonic(), 0
-    for mutant in campaign.drawn(options.seed):
-        if len(table.rows) == options.number:
-            break
-        result = campaign.known(mutant)
-        if not result:
-            result = campaign.judge(mutant)
-            worked += result.how in (KILLED, SURVIVED)
+    campaign, table = Campaign(options.file or sources(), options.jobs), Table()
+    for mutant, result in campaign.judged(campaign.drawn(options.seed)):
         if result.how in (SAME, BROKEN):
             table.replaced[result.how] += 1
             continue
         table.rows.append((mutant, result))
+        each = sum(result.seconds for _, result in table.rows) / len(table.rows) / options.jobs
+        left = each * (options.number - len(table.rows)) / 60
         print(f"{len(table.rows)} of {options.number}: {table.line(mutant, result)}")
-        each = (time.monotonic() - began) / max(worked, 1) / 60
-        left = f"{each * (options.number - len(table.rows)):.0f} min left" if worked else "known"
-        print(f"    {table.counts()}; {left}", flush=True)
+        print(f"    {table.counts()}; {left:.0f} min left", flush=True)
         HOME.with_suffix(".txt").write_text(table.text())
+        if len(table.rows) == options.number:
+            break
     print(table.text())
     return 0
 
