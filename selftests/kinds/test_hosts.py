@@ -304,6 +304,22 @@ def test_newcomers_of_a_host_that_is_over(
 
 
 @pytest.mark.clock
+@pytest.mark.parametrize("number", [0x0806, 0x88F7], ids=hex)  # below IP's numbers, and above
+def test_what_is_not_ip_is_nobody(gate: Callable[..., Gate], words: str, number: int) -> None:
+    """Beside it a host is alone, and not over its share."""
+    d0 = gate(f"{words} fair {FAIR}b hosts src {HUGE_IDLE}")
+    d0.send(of_host("src", 1, 0).frame(1000, 0))
+    fill(d0, [of_host("src", 1, 2), ethertype(number)], 2, 1000, 0)
+    d0.release(3)
+    time.sleep(0.2)
+    d0.release(1)
+    over(d0)
+    d0.release()
+    d0.send(of_host("src", 1, 100).frame(1000, 1))
+    assert d0.show()["hosts_over"] == 0
+
+
+@pytest.mark.clock
 def test_what_waits_of_a_host_that_comes_to_be_over(gate: Callable[..., Gate], words: str) -> None:
     """It goes after others', too, though it has come before."""
     d0 = gate(f"{words} fair {FAIR}b hosts src {HUGE_IDLE}")
