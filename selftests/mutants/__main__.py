@@ -8,12 +8,11 @@ A mutant that does not compile, or comes out as the same object code, is replace
 that no test kills changes nothing that can be seen, or a test is missing: survivors.toml has the
 reasons, by what lines say rather than by their numbers.
 
-The kinds into which it is built are tried one after the other, by those of the tests in
-sch_KIND/tests and selftests/kinds that ask the kind, its own first, and the quick ones before the
-others. Left out are those
-that ask programs rather than modules, and a slow one. A guest in which nothing happens for LIMIT
-times as long as the longest test takes is killed, and its mutant with it. Headers that tests on the
-host include are tried there first.
+The modules into which it is built are tried one after the other, that of a kind by those of the
+tests in sch_KIND/tests and selftests/kinds that ask the kind, its own first, and the quick ones
+before the others. Left out are those that ask programs rather than modules, and a slow one. A guest
+in which nothing happens for LIMIT times as long as the longest test takes is killed, and its mutant
+with it. Headers that tests on the host include are tried there first.
 
 What has become of a mutant is kept in build/mutants, by the sources, so that an interrupted run
 goes on where it was; who has survived is tried again when tests have changed.
@@ -35,7 +34,7 @@ import tomllib
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from selftests.lib.options import KINDS
@@ -68,7 +67,7 @@ class Result:
     by: str = ""  # the test, and what it was if not that failed
     text: str = ""  # what it said
     seconds: float = 0
-    tests: str = ""  # digest of those that a survivor has passed
+    passed: dict[str, str] = field(default_factory=dict)  # by a survivor: Tests.state
 
 
 def sources() -> list[str]:
@@ -84,73 +83,101 @@ def _digest(paths: list[Path]) -> str:
     return state.hexdigest()
 
 
-def tests_digest() -> str:
-    where = ("sch_*/tests/**/*", "selftests/kinds/*", "selftests/lib/*", "selftests/host/*")
-    return _digest([p for pattern in where for p in CHECKOUT.glob(pattern) if p.is_file()])
+@dataclass(frozen=True)
+class Module:
+    """What a source may be built into"""
+
+    where: str  # make was started there, in the tree
+    name: str  # from there, without suffix
+    kind: str = ""  # whose it is; of others all that asks them is in `tests`
+    tests: str = ""
+
+    @property
+    def path(self) -> str:
+        """From the top of the tree"""
+        return str(Path(self.where, self.name).with_suffix(".ko"))
 
 
-class Modules:
+MODULES = [
+    Module("selftests/modules", "flow_key_test", tests="selftests/kinds/test_flow_key.py"),
+    *(Module("", f"sch_{kind}/sch_{kind}", kind) for kind in KINDS),
+]
+
+
+class Builder:
     """Builds mutants on top of what is built of the tree."""
 
     def __init__(self) -> None:
         self.built: Built = prepare(NATIVE)
         self.tree = self.built.upper / INSIDE
-        self.commands = {kind: self._command(kind) for kind in KINDS}
         everything = [*CHECKOUT.glob("sch_*/*.[ch]"), *CHECKOUT.glob("include/shortfirst/*")]
         self.digest = _digest(everything)
 
-    def _saved(self, kind: str, what: str) -> tuple[str, str]:
-        """The command that has made it, and all of the file in which make remembers that"""
-        text = (self.tree / f"sch_{kind}/.sch_{kind}.{what}.cmd").read_text()
-        return re.search(r"^savedcmd_\S+ := (.*)$", text, re.MULTILINE)[1], text
+    def _remembered(self, module: Module, suffix: str) -> str:
+        """The file in which make remembers how it has made something, and of what"""
+        path = self.tree / module.where / module.name
+        return path.with_name(f".{path.name}.{suffix}.cmd").read_text()
 
-    def _command(self, kind: str) -> str:
+    def _script(self, module: Module) -> str:
         """Makes the module anew, if its object code has become another."""
-        name = f"sch_{kind}/sch_{kind}"
-        (compile_it, _), (link, _) = self._saved(kind, "o"), self._saved(kind, "ko")
-        known = hashlib.sha256((self.tree / f"{name}.o").read_bytes()).hexdigest()
-        same = f'echo "{known}  {name}.o" | sha256sum -c --status'
-        return f"rm -f {name}.ko; {compile_it} || exit 1; {same} || {link} || exit 1"
+        commands = [
+            re.search(r"^savedcmd_\S+ := (.*)$", self._remembered(module, suffix), re.MULTILINE)[1]
+            for suffix in ("o", "ko")
+        ]
+        before = (self.tree / module.where / f"{module.name}.o").read_bytes()
+        same = f'echo "{hashlib.sha256(before).hexdigest()}  {module.name}.o" | sha256sum -c'
+        return f"""cd /{INSIDE}/{module.where} && rm -f {module.name}.ko || exit
+{commands[0]} || exit
+{same} || {commands[1]}"""
 
-    def users(self, file: str) -> list[str]:
-        """The kinds into which a source is built"""
-        return [kind for kind in KINDS if f" {file} " in self._saved(kind, "o")[1]]
+    def users(self, file: str) -> list[Module]:
+        """What a source is built into"""
+        of_it = re.compile(rf"[ /]{re.escape(file)} ")
+        return [each for each in MODULES if of_it.search(self._remembered(each, "o"))]
 
-    def build(self, mutant: Mutant, kind: str, home: Path) -> tuple[str, Path]:
+    def build(self, mutant: Mutant, module: Module, home: Path) -> tuple[str, Path]:
         """BROKEN if it does not compile, or SAME; "" if neither, and then there is the module."""
         upper = home / "upper"
         shutil.rmtree(upper, ignore_errors=True)
         path = upper / INSIDE / mutant.file
         path.parent.mkdir(parents=True)
         path.write_text(mutant.source)
-        made = upper / INSIDE / f"sch_{kind}/sch_{kind}.ko"
-        script = f"cd /{INSIDE}; {self.commands[kind]}"
-        command = on_overlay([self.built.upper, *self.built.lower], home, ["sh", "-c", script])
+        made = upper / INSIDE / module.path
+        lower = [self.built.upper, *self.built.lower]
         with open(home / "log", "wb") as log:
-            if in_namespace(command, log):
+            if in_namespace(on_overlay(lower, home, ["sh", "-c", self._script(module)]), log):
                 return BROKEN, made
         return "" if made.is_file() else SAME, made
+
+    def place(self, module: Module) -> str:
+        """Where it is in the guest"""
+        if module.kind:
+            return f"/usr/lib/modules/{self.built.version}/updates/sch_{module.kind}.ko"
+        return f"/{INSIDE}/{module.path}"
 
 
 class Tests:
     """Those in guests, and how long each takes"""
 
-    def __init__(self, modules: Modules) -> None:
-        self.modules = modules
-        self.digest = tests_digest()
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
         self.kept = HOME / "seconds.json"
+        self.state = self._state()  # of the files, which tests may depend on
         self.seconds = self._measured()
 
-    def _measured(self) -> dict[str, float]:
-        """How long each takes without a mutant; those that are known so are not run again."""
-        shared = _digest([*CHECKOUT.glob("selftests/lib/*.py")]) + self.modules.digest
-        ignored = {f"test_{name}" for name in PROGRAMS}
+    def _state(self) -> dict[str, str]:
+        models = [*CHECKOUT.glob("selftests/lib/*.py"), *CHECKOUT.glob("sch_*/tests/[!t]*.py")]
         files = [*CHECKOUT.glob("selftests/kinds/test_*.py"), *CHECKOUT.glob("sch_*/tests/test_*")]
-        state = {
-            str(path.relative_to(CHECKOUT)): f"{shared} {_digest([path])}"
+        ignored = {f"test_{name}" for name in PROGRAMS}
+        return {
+            str(path.relative_to(CHECKOUT)): _digest([path, *models])[:20]
             for path in files
             if path.stem not in ignored
         }
+
+    def _measured(self) -> dict[str, float]:
+        """How long each takes without a mutant; those that are known so are not run again."""
+        state = {file: f"{each} {self.builder.digest}" for file, each in self.state.items()}
         kept = json.loads(self.kept.read_text()) if self.kept.exists() else {}
         known = {file: each for file, each in kept.items() if each["state"] == state.get(file)}
         if wanted := [file for file in state if file not in known]:
@@ -172,7 +199,7 @@ class Tests:
     ) -> tuple[verdicts.Verdicts, str]:
         """What they tell, and what is wrong with the guest"""
         guest = Guest(
-            self.modules.built,
+            self.builder.built,
             mode="functional",
             name=name,
             job=str(CHECKOUT / "selftests/run"),
@@ -185,23 +212,35 @@ class Tests:
         text = result.data_path.read_text(errors="replace")
         return verdicts.read(text[: text.rfind("\n") + 1]), result.error
 
-    def _asks(self, test: str, kind: str) -> bool:
+    def _asks(self, test: str, module: Module) -> bool:
+        if not module.kind:
+            return test.startswith(module.tests)
         own = re.match(r"sch_(\w+)/", test)
         where = own[0] if own else test.partition("[")[2]
         named = set(re.findall(rf"(?<![^\W_])({'|'.join(KINDS)})(?![^\W_])", where))
-        return not named or kind in named
+        return not named or module.kind in named
 
-    def order(self, kind: str) -> list[str]:
-        wanted = [test for test in self.seconds if self._asks(test, kind) and SLOW not in test]
+    def order(self, module: Module, passed: dict[str, str]) -> list[str]:
+        """But for those that it has passed as they are"""
+        left = {file for file, state in self.state.items() if passed.get(file) != state}
+        wanted = [
+            test
+            for test in self.seconds
+            if test.partition("::")[0] in left and self._asks(test, module) and SLOW not in test
+        ]
         return sorted(
             wanted, key=lambda t: (t.startswith(LAST), not t.startswith("sch_"), self.seconds[t])
         )
 
-    def run(self, kind: str, module: Path, name: str) -> Result:
-        """With another module in place of that of the kind"""
-        order = self.order(kind)
-        where = f"/usr/lib/modules/{self.modules.built.version}/updates/{module.name}"
-        files: dict[str, bytes | Path] = {where: module, "/sf/order": "\n".join(order).encode()}
+    def run(self, module: Module, made: Path, name: str, passed: dict[str, str]) -> Result:
+        """With this in place of the module"""
+        order = self.order(module, passed)
+        if not order:
+            return Result(SURVIVED, passed=self.state)
+        files: dict[str, bytes | Path] = {
+            self.builder.place(module): made,
+            "/sf/order": "\n".join(order).encode(),
+        }
         names = dict.fromkeys(test.partition("::")[0] for test in order)
         silence = max(SHORTEST, LIMIT * max(self.seconds[test] for test in order))
         told, error = self._run(
@@ -215,7 +254,7 @@ class Tests:
             return Result(KILLED, f"{told.now() or 'no test'}: {error}", error)
         if not told.tests or told.status or any(not test.passed for test in told.tests):
             raise VMError(f"the tests have not come to an end: {told.failures()}")
-        return Result(SURVIVED, tests=self.digest)
+        return Result(SURVIVED, passed=self.state)
 
 
 def _on_host(mutant: Mutant) -> list[str]:
@@ -258,10 +297,10 @@ class Campaign:
 
     def __init__(self, files: list[str], jobs: int) -> None:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        self.modules = Modules()
-        self.tests = Tests(self.modules)
+        self.builder = Builder()
+        self.tests = Tests(self.builder)
         self.files = files
-        self.believed = reasons()
+        self.reasons = reasons()
         self.names: queue.SimpleQueue[str] = queue.SimpleQueue()  # of places to build and run at
         self.pool = ThreadPoolExecutor(jobs)
         for number in range(jobs):
@@ -274,16 +313,16 @@ class Campaign:
         yield from found
 
     def _path(self, mutant: Mutant) -> Path:
-        what = [self.modules.digest, mutant.file, mutant.begin, mutant.end, mutant.by]
+        what = [self.builder.digest, mutant.file, mutant.begin, mutant.end, mutant.by]
         return RESULTS / hashlib.sha256(repr(what).encode()).hexdigest()[:20]
 
-    def known(self, mutant: Mutant) -> Result | None:
-        if (mutant.file, mutant.was, mutant.becomes) in self.believed:
-            return Result(SURVIVED)
+    def _known(self, mutant: Mutant) -> Result | None:
         path = self._path(mutant)
-        result = Result(**json.loads(path.read_text())) if path.exists() else None
-        again = result and result.how == SURVIVED and result.tests != self.tests.digest
-        return None if again else result
+        return Result(**json.loads(path.read_text())) if path.exists() else None
+
+    def _believed(self, mutant: Mutant) -> bool:
+        """Is there a reason why no test kills it?"""
+        return (mutant.file, mutant.was, mutant.becomes) in self.reasons
 
     def judged(self, drawn: Iterator[Mutant]) -> Iterator[tuple[Mutant, Result]]:
         """In the order in which they are drawn; as many of the next ones are begun as it takes."""
@@ -300,41 +339,44 @@ class Campaign:
             self.pool.shutdown(cancel_futures=True)
 
     def judge(self, mutant: Mutant) -> Result:
-        result = self.known(mutant)
-        if not result:
+        result = self._known(mutant)
+        passed = result.passed if result else {}
+        again = passed != self.tests.state and not self._believed(mutant)
+        if not result or (result.how == SURVIVED and again):
             name = self.names.get()
             try:
-                result = self._judge(mutant, name)
+                result = self._judge(mutant, name, passed)
             finally:
                 self.names.put(name)
         return result
 
-    def _try(self, mutant: Mutant, name: str) -> Result:
-        """In one kind after the other"""
+    def _try(self, mutant: Mutant, name: str, passed: dict[str, str]) -> Result:
+        """In one module after the other"""
         result = Result(SAME)
-        for kind in self.modules.users(mutant.file):
-            how, module = self.modules.build(mutant, kind, HOME / name)
+        for module in self.builder.users(mutant.file):
+            how, made = self.builder.build(mutant, module, HOME / name)
             if how == BROKEN:
                 return Result(BROKEN)
             if how == SAME:
                 continue
+            if self._believed(mutant):
+                return Result(SURVIVED)
             if result.how == SAME:
                 result = try_on_host(mutant, HOME / name / "tree") or result
             if result.how != KILLED:
-                result = self.tests.run(kind, module, name)
+                result = self.tests.run(module, made, name, passed)
             if result.how == KILLED:
                 break
         return result
 
-    def _judge(self, mutant: Mutant, name: str) -> Result:
+    def _judge(self, mutant: Mutant, name: str, passed: dict[str, str]) -> Result:
         began = time.monotonic()
-        result = self._try(mutant, name)
-        kept = asdict(result) | {"seconds": round(time.monotonic() - began, 1)}
-        kept |= {"file": mutant.file, "was": mutant.was, "becomes": mutant.becomes}
+        result = self._try(mutant, name, passed)
+        result = replace(result, seconds=round(time.monotonic() - began, 1))
         partial = self._path(mutant).with_suffix(".tmp")
-        partial.write_text(json.dumps({k: kept[k] for k in asdict(result)}))
+        partial.write_text(json.dumps(asdict(result)))
         partial.rename(self._path(mutant))
-        return Result(**{k: kept[k] for k in asdict(result)})
+        return result
 
 
 def reasons() -> dict[tuple[str, str, str], tuple[str, str]]:
