@@ -19,7 +19,7 @@ from scapy.layers.l2 import GRE, Dot1AD, Dot1Q
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
-from selftests.lib.gate import Gate, arp, ethertype, flow, flow_of, icmp
+from selftests.lib.gate import Flow, Gate, arp, ethertype, flow, flow_of, icmp
 
 from .pair import Pair
 
@@ -125,6 +125,19 @@ def test_different(gate: Callable[..., Gate]) -> None:
 
 def test_same(gate: Callable[..., Gate]) -> None:
     assert sharing(gate(), SAME) == list(SAME)
+
+
+def test_spread(gate: Callable[..., Gate]) -> None:
+    """In whatever part of addresses or ports many flows differ, they do not meet in the table."""
+    d0 = gate()
+    for packet, first, end in ((v4() / udp(), 26, 38), (v6() / udp(), 22, 58)):
+        headers = flow_of("", packet).headers
+        for at in range(first, end, 2):
+            d0.renew("flows 4096")
+            for number in range(128):
+                part = number.to_bytes(2, "big")
+                d0.send(Flow("", headers[:at] + part + headers[at + 2 :]).frame(100, number))
+            assert d0.show()["overflow"] == 0, f"bytes {at} and {at + 1}"
 
 
 def test_not_ip(gate: Callable[..., Gate]) -> None:
