@@ -170,3 +170,19 @@ def test_none_is_drawn_but_of_the_host_with_the_most(gate: Callable[..., Gate]) 
     flows = [host_flow(2 * number, 100 + (number == 3), 2) for number in range(9)]
     lost = losers(d0, flows, 900, 60)
     assert len(lost) > 1 and 3 not in lost
+
+
+def test_none_is_drawn_of_another_group(gate: Callable[..., Gate]) -> None:
+    """Newcomers have more than their share: known flows with as much waiting lose nothing."""
+    d0 = gate(f"known_share 50 limit 16 {HUGE}")
+    known = [flow(4 * number) for number in range(2)]
+    for each in known:
+        attain(d0, each, 400)
+    for turn in range(1, 21):
+        *fresh, last = (flow(4 * (7 * turn + number)) for number in range(7))
+        for ident, each in enumerate([*known, *fresh]):
+            d0.send(each.frame(1000, ident))
+            d0.send(each.frame(1000, ident))
+        d0.send(last.frame(1000, 8))
+        out = d0.order()
+        assert len(out) == 16 and out.count(0) == out.count(1) == 2
