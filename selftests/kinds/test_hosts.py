@@ -355,6 +355,24 @@ def test_within_a_host_that_is_over(gate: Callable[..., Gate], words: str) -> No
 
 
 @pytest.mark.clock
+def test_who_is_over_does_not_lose_for_others(gate: Callable[..., Gate], words: str) -> None:
+    """While these have more than their share, though his queues are as long, and none has much."""
+    d0 = gate(f"{words} fair {FAIR}b long_share 50 hosts src limit 32 {HUGE_IDLE}")
+    his = [of_host("src", 1, 2 * number) for number in range(2)]
+    others = [of_host("src", number, 2 * number) for number in range(2, 28)]
+    for each in [*his, *others]:
+        attain(d0, each, 100)
+    measure(d0, his[0], others[0])
+    over(d0)
+    d0.release()
+    fill(d0, his, 2, 300, 1)
+    fill(d0, others[:14], 2, 300, 2)
+    assert (d0.show()["hosts_over"], d0.show()["qlen"]) == (1, 32)
+    fill(d0, others[14:], 1, 100, 3)
+    assert had(d0.release()) == {1: 1200, 2: 16 * 300, 3: 1200}
+
+
+@pytest.mark.clock
 def test_who_does_not_stop_is_over_for_good(gate: Callable[..., Gate], words: str) -> None:
     """What is sent of its own lists counts, too."""
     d0 = gate(f"{words} fair {FAIR}b hosts src {HUGE_IDLE}")
