@@ -93,6 +93,22 @@ def test_ended_ones_go_first(gate: Callable[..., Gate]) -> None:
     assert bands(d0) == (1, 7) and d0.order(1) == [5]
 
 
+def test_ended_lately_goes_like_others(gate: Callable[..., Gate]) -> None:
+    """While it lingers it is not the first to go: that is who has been silent for longest."""
+    d0 = gate("every 1 flows 8 linger 60s idle 86400s")
+    for number in range(8):
+        d0.send(flow(2 + 4 * number, "FA" if number == 5 else "A").frame(100, number))
+        d0.order()
+        time.sleep(0.02)
+    d0.send(flow(50).frame(100, 20))
+    d0.order()
+    assert d0.show()["evictions"] == 1
+    d0.change("probability 0")
+    for number in range(8):
+        d0.send(flow(2 + 4 * number).frame(100, number))
+    assert bands(d0) == (1, 7) and d0.order(1) == [0]
+
+
 def test_new_ports_leave_a_part(gate: Callable[..., Gate]) -> None:
     """As it is by default: a port for each packet is high, and others have their part."""
     d0 = gate("guarantee 30 queues 256 buffer 0 limit 100 probability 0.3 bytes slow 144kbit")
