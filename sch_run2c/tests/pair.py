@@ -4,7 +4,8 @@
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import truediv
 from typing import Any
 
 from scapy.layers.inet import IP, TCP, UDP, IPOption
@@ -78,7 +79,12 @@ UNRANKED = {
     "ESP": lambda tcp: IP(proto=50, **V4) / Raw(bytes(tcp)),
     "UDP": lambda tcp: IP(**V4) / UDP(sport=0, dport=80) / Raw(bytes(tcp)),
 }
-SHAPES = LEARNED | RANKED | UNRANKED
+# Nor has it here, where the kernel finds ports all the same.
+STRANGE = {
+    "6, wrong version": lambda tcp: IPv6(version=7, **V6) / tcp,
+    "6, nine extensions": lambda tcp: IPv6(**V6) / reduce(truediv, [IPv6ExtHdrDestOpt()] * 9) / tcp,
+}
+SHAPES = LEARNED | RANKED | UNRANKED | STRANGE
 
 
 @cache
@@ -107,7 +113,7 @@ def segment(number: int, seq: int, flags: str = "A", shape: str = "4") -> Segmen
         _name(shape, number),
         bytes(headers),
         "S" in flags,
-        None if shape in UNRANKED else seq % NUMBERS,
+        seq % NUMBERS if shape in LEARNED | RANKED else None,
         flags,
         shape in LEARNED,
     )

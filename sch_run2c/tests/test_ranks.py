@@ -13,7 +13,7 @@ from selftests.lib.gate import Flow, Gate, arp, flow, icmp
 from selftests.lib.told import classes
 
 from .model import HIGH, LOW, NUMBERS, WINDOW
-from .pair import CLASSES, LEARNED, RANKED, UNRANKED, segment
+from .pair import CLASSES, LEARNED, RANKED, STRANGE, UNRANKED, segment
 
 FAR = 40000  # is more than the threshold
 DATA = 46  # bytes of what put() sends of TCP over IPv4
@@ -186,7 +186,7 @@ def test_has_a_rank(gate: Callable[..., Gate], shape: str) -> None:
     assert d0.show()["records"] == (1 if shape in LEARNED else 0)
 
 
-@pytest.mark.parametrize("shape", UNRANKED)
+@pytest.mark.parametrize("shape", [*UNRANKED, *STRANGE])
 @pytest.mark.parametrize("mode", ["", "learn"])
 def test_has_no_rank(gate: Callable[..., Gate], shape: str, mode: str) -> None:
     d0 = gate(f"{mode} other low")

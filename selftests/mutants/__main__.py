@@ -168,11 +168,13 @@ class Tests:
 
     def _state(self) -> dict[str, str]:
         """Of each file, what its tests may depend on"""
-        models = [*CHECKOUT.glob("selftests/lib/*.py"), *CHECKOUT.glob("sch_*/tests/[!t]*.py")]
+        shared = [*CHECKOUT.glob("selftests/lib/*.py"), *CHECKOUT.glob("sch_*/tests/options.py")]
         files = [*CHECKOUT.glob("selftests/kinds/test_*.py"), *CHECKOUT.glob("sch_*/tests/test_*")]
         ignored = {f"test_{name}" for name in PROGRAMS}
         return {
-            str(path.relative_to(CHECKOUT)): _digest([path, *models])[:20]
+            str(path.relative_to(CHECKOUT)): _digest(
+                [path, *shared, *path.parent.glob("[!t]*.py")]  # and a kind's models
+            )[:20]
             for path in files
             if path.stem not in ignored
         }
