@@ -37,9 +37,9 @@
 # make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before; or
 #                          KERNEL=5.10, that of Debian 11
 # make coverage            which lines of the modules the tests execute
-# make mutants [NUMBER=100] [SEED=1] [FILES="include/shortfirst/hosts.h"]
+# make mutants [NUMBER=100] [SEED=1] [FILES="include/shortfirst/hosts.h"] [JOBS=2]
 #                          do tests notice when one token of the modules is another?
-#                          Some hours; it goes on where it was interrupted
+#                          An hour or some; it goes on where it was interrupted
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make cross [CROSS=mips]  modules and plugins for other processors, without a warning
@@ -195,7 +195,8 @@ coverage: setup
 
 mutants: setup
 	$(PYTHON) -m selftests.mutants $(if $(NUMBER),--number $(NUMBER)) \
-		$(if $(SEED),--seed $(SEED)) $(addprefix --file=,$(FILES))
+		$(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) \
+		$(addprefix --file=,$(FILES))
 
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
