@@ -55,7 +55,7 @@ SLOW = "::test_ten_changes_a_second["  # takes as long as all others of a kind
 PROGRAMS = ("tdc", "installcheck", "completion", "nl", "scripts")
 LAST = "selftests/kinds/test_left_over.py"  # after all others
 TIMEOUT = 3600
-AHEAD = 6  # mutants that are begun before it is known what becomes of the first of them
+AHEAD = 20  # mutants that are begun before it is known what becomes of the first of them
 
 # What becomes of one
 KILLED, SURVIVED, SAME, BROKEN = "killed", "survived", "same", "broken"
