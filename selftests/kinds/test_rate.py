@@ -339,6 +339,17 @@ def test_debt_is_forgotten(d0: Shaped) -> None:
 
 
 @pytest.mark.clock
+def test_debt_outlasts_a_change(d0: Shaped) -> None:
+    """Of other options"""
+    d0.set(f"{BYTE_US} {ROOMY} limit 20 ingress")
+    for ident in range(31):  # the first leaves at once, and 10 find no room
+        d0.send(flow(2).frame(1000, ident))
+    d0.change("limit 30")
+    left = d0.after(1)
+    assert gaps(left)[2:] == pytest.approx([1_500_000] * 18, abs=2000)
+
+
+@pytest.mark.clock
 def test_all_drops_are_owed(d0: Shaped) -> None:
     """Those of a change, and of filters, too"""
     for _ in range(2):
