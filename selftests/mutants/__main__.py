@@ -15,7 +15,7 @@ in which nothing happens for LIMIT times as long as the longest test takes is ki
 with it. Headers that tests on the host include are tried there first.
 
 What has become of a mutant is kept in build/mutants, by the sources, so that an interrupted run
-goes on where it was; who has survived is tried again when tests have changed.
+goes on where it was; who has survived without a reason is tried again when tests have changed.
 """
 
 import argparse
@@ -344,8 +344,9 @@ class Campaign:
     def judge(self, mutant: Mutant) -> Result:
         result = self._known(mutant)
         passed = result.passed if result else {}
-        again = not passed.items() >= self.tests.state.items() and not self._believed(mutant)
-        if not result or (result.how == SURVIVED and again):
+        # Of who has a reason it is enough to have survived once
+        enough = passed if self._believed(mutant) else passed.items() >= self.tests.state.items()
+        if not result or (result.how == SURVIVED and not enough):
             name = self.names.get()
             try:
                 result = self._judge(mutant, name, passed)
@@ -362,8 +363,6 @@ class Campaign:
                 return Result(BROKEN)
             if how == SAME:
                 continue
-            if self._believed(mutant):
-                return Result(SURVIVED)
             if result.how == SAME:
                 result = try_on_host(mutant, HOME / name / "tree") or result
             if result.how != KILLED:
@@ -415,6 +414,8 @@ class Table:
     def line(self, mutant: Mutant, result: Result) -> str:
         title, _ = self.reason(mutant)
         how = f"killed by {result.by}" if result.how == KILLED else title or "SURVIVED"
+        if result.how == KILLED and title:
+            how += f", though said to be {title}"
         where = f"{mutant.file}:{mutant.line}"
         return f"{where}: {mutant.change}: {how}, {result.seconds:.0f} s"
 
