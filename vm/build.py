@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import processors
 from .kernels import COVERAGE, OWN, make_kernel
-from .processors import FOREIGN, ROOTLESS, TARGETS, X86, Processor
+from .processors import FOREIGN, LOOKING, ROOTLESS, TARGETS, X86, Processor
 from .root import (
     OWN_ROOT,
     SUITES,
@@ -62,7 +62,7 @@ class Built:
 
     @property
     def processor(self) -> Processor:
-        return (FOREIGN | ROOTLESS).get(self.kernel, X86)
+        return (FOREIGN | LOOKING | ROOTLESS).get(self.kernel, X86)
 
     @property
     def make(self) -> str:

@@ -4,6 +4,7 @@ compiler there or, for another processor, by that of the root that builds for al
 cache.
 
     debug     looks for bugs, in QEMU
+    kcsan     looks for data races, in QEMU, from when it is told to (selftests/kinds)
     native    user-mode Linux, a program of the machine it runs on, whose time can be virtual
     coverage  the same, and our modules count how often each line is executed
     sanitized the same, and it looks for bugs
@@ -32,6 +33,7 @@ from .root import (
 )
 
 DEBUG = "debug"
+KCSAN = "kcsan"
 NATIVE = "native"
 COVERAGE = "coverage"
 SANITIZED = "sanitized"
@@ -124,6 +126,7 @@ class Recipe:
 
 
 _DEBUG = Recipe(DEBUG, "x86", "bzImage modules", "arch/x86/boot/bzImage", "arch/x86", 1200, 10)
+_KCSAN = replace(_DEBUG, name=KCSAN, like=DEBUG, minutes=6)
 _NATIVE = Recipe(
     NATIVE, "um", "linux modules", "linux", "arch/um arch/x86", 800, 5, strip="strip linux"
 )
@@ -131,15 +134,15 @@ _COVERAGE = replace(_NATIVE, name=COVERAGE, like=NATIVE)
 _SANITIZED = replace(_NATIVE, name=SANITIZED, like=NATIVE)
 _ROUTER = TARGETS["mips"].triplet
 _MIPS = Recipe("mips", "mips", "vmlinux modules", "vmlinux", "arch/mips", 810, 6, triplet=_ROUTER)
-OWN = {recipe.name: recipe for recipe in (_DEBUG, _NATIVE, _COVERAGE, _SANITIZED, _MIPS)}
+OWN = {recipe.name: recipe for recipe in (_DEBUG, _KCSAN, _NATIVE, _COVERAGE, _SANITIZED, _MIPS)}
 
 
 def missing(wanted: str, config: str) -> list[str]:
     """The options of a fragment that a configuration does not have: what they need is not there.
-    Of an option that is told twice the last counts."""
-    have = set(config.splitlines())
+    Of an option that is told twice the last counts, and it may be that there is none: `=n`."""
+    have = {found[1]: found[0] for found in _OPTION.finditer(config)}
     told = {found[1]: found[0] for found in _OPTION.finditer(wanted)}
-    return [line for line in told.values() if line not in have]
+    return [line for name, line in told.items() if have.get(name, f"{name}=n") != line]
 
 
 def make_kernel(name: str, lower: list[Path]) -> Path:

@@ -11,7 +11,7 @@ import hashlib
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .root import (
@@ -75,6 +75,11 @@ TARGETS = {
 }
 # After cmpxchg16b TCG now and then leaves bits set in EFLAGS that trap; no kernel needs it.
 X86 = Processor("qemu-system-x86_64", "q35", "ttyS0", "max,-mtrr,-cx16", ports=2)
+# Of guests with kernels of our own that look for bugs
+LOOKING = {
+    "debug": replace(X86, memory="2G"),  # a part is KASAN's
+    "kcsan": replace(X86, processors=4),
+}
 # Of guests with Debian's own kernels
 FOREIGN = {
     # The kernel sees nothing past 4 GiB.

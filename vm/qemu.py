@@ -10,7 +10,6 @@ from pathlib import Path
 
 from . import initramfs
 from .build import INSIDE, Built
-from .kernels import DEBUG
 from .machine import FUNCTIONAL, REAL, Machine
 from .processors import X86, Processor
 from .root import VMError, cache_dir, locked, need
@@ -70,7 +69,7 @@ def accelerator(kernel: Path, busybox: Path, processor: Processor = X86) -> list
     if processor.shift is not None:
         tcg[1] = "tcg,thread=single"
         tcg += ["-icount", f"shift={processor.shift},align=off,sleep=off", *_RTC]
-    if processor is not X86 or not os.access("/dev/kvm", os.R_OK | os.W_OK):
+    if processor.qemu != X86.qemu or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return tcg
     kvm = ["-accel", "kvm", "-cpu", "host"]
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -112,15 +111,14 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
     """Of a guest whose initramfs is in `directory`, where it will run."""
     if mode == REAL:
         raise VMError(f"in QEMU nothing runs as on the processor itself: not mode {REAL}")
-    if mode != FUNCTIONAL and built.processor is not X86:
+    if mode != FUNCTIONAL and built.processor.qemu != X86.qemu:
         raise VMError(f"{built.kernel} is for tests only: not mode {mode}")
     append = f"sf.seed={seed}"
     files = [built.vmlinuz, Path(need(built.processor.qemu)), directory / "initramfs"]
     if mode == FUNCTIONAL:
-        memory = "2G" if built.kernel == DEBUG else built.processor.memory  # a part is KASAN's
         busybox = built.root / "usr/bin/busybox"
         accel = accelerator(built.vmlinuz, busybox, built.processor)
-        accel += ["-smp", str(built.processor.processors), "-m", memory]
+        accel += ["-smp", str(built.processor.processors), "-m", built.processor.memory]
         append = f"{append} {PATIENT}"
     else:
         accel, append = [*_VIRTUAL, "-seed", str(seed)], f"{append} {_VIRTUAL_KERNEL}"

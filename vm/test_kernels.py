@@ -23,3 +23,9 @@ def test_told_twice() -> None:
     config = WANTED.replace("=4", "=2")
     assert missing(WANTED + "CONFIG_NR_CPUS=2\n", config) == []
     assert missing(WANTED + "CONFIG_NR_CPUS=2\n", WANTED) == ["CONFIG_NR_CPUS=2"]
+
+
+def test_not_wanted() -> None:
+    told = WANTED + "CONFIG_KASAN=n\n"
+    assert missing(told, WANTED) == ["CONFIG_KASAN=n"]
+    assert missing(told, WANTED.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")) == []
