@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Read a guest's console: kernel trouble, and the end mark with the job's exit status."""
+"""Read a guest's console: kernel trouble, and the end mark with the job's exit status.
+
+The kcsan kernel tells of data races. All of its modules are ours: if none is in what was called, on
+both sides, the race is the kernel's own and no trouble of ours. That of race_test is to be found.
+"""
 
 import re
+from collections import Counter
 
 # A kernel message starts with its time stamp. It need not start the line: user space may have
 # left a line unfinished. Without a stamp the text is a program's and says nothing about the kernel.
@@ -27,6 +32,9 @@ _TROUBLE = re.compile(
     )""",
     re.VERBOSE,
 )
+_RACE = re.compile(_STAMP + r"BUG: KCSAN: (.*)")
+_RACE_END = re.compile(_STAMP + r"={66}$")
+_MODULE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?!race_test\])\w+\]")
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
 _UP = "shortfirst-vm: up"
 _RESTART = re.compile(_STAMP + r"reboot: ")
@@ -42,15 +50,19 @@ class Console:
         self.token = token
         self.trouble: list[str] = []
         self.report: list[str] = []  # the first trouble and what the kernel said next
+        self.race: list[str] = []  # a report that has not ended,
+        self.racing = ""  # and what it is of
+        self.races: Counter[str] = Counter()  # of the kernel's own
         self.status: int | None = None
         self.taint = 0
         self.up = False  # has the first process begun?
 
     def feed(self, line: str) -> None:
         line = line.rstrip()
-        if _TROUBLE.search(line):
+        raced = self._raced(line)
+        if not raced and _TROUBLE.search(line):
             self.trouble.append(line)
-        if self.trouble and len(self.report) < _REPORT and _STAMPED.search(line):
+        if self.trouble and not raced and len(self.report) < _REPORT and _STAMPED.search(line):
             self.report.append(line)
         if _UP in line:
             self.up = True
@@ -59,6 +71,26 @@ class Console:
             self.status, self.taint = int(mark[1]), int(mark[2])
         elif line and not _RESTART.search(line):
             self.status = None  # the mark counts only as the last thing said
+
+    def _raced(self, line: str) -> bool:
+        """Is this a line of the report of a race? Whose it is, is known at its end, unless there is
+        worse trouble before."""
+        if begins := _RACE.search(line):
+            self.race, self.racing = [], begins[1]
+        elif not self.race or not _STAMPED.search(line):
+            return False
+        elif _TROUBLE.search(line):
+            self.race = []
+            return False
+        self.race.append(line)
+        if _RACE_END.search(line):
+            if not any(map(_MODULE.search, self.race)):
+                self.races[self.racing] += 1
+            elif self.racing not in self.trouble:
+                self.trouble.append(self.racing)
+                self.report += self.race
+            self.race = []
+        return True
 
     def verdict(self) -> tuple[int | None, str]:
         """The job's exit status (None if unknown) and what is wrong with the run, "" if nothing."""

@@ -109,6 +109,61 @@ def test_what_the_kernel_said_of_it_is_told() -> None:
     assert error == "kernel trouble: " + "\n".join(report[:40])
 
 
+def race(one: str, other: str) -> list[str]:
+    report = f"""\
+==================================================================
+BUG: KCSAN: data-race in {one.split("+")[0]} / {other.split("+")[0]}
+
+write (marked) to 0xffff888004d64190 of 4 bytes by interrupt on cpu 1:
+ {one}
+ __dev_queue_xmit+0x4ad/0xf20
+
+read to 0xffff888004d64190 of 4 bytes by task 311 on cpu 3:
+ {other}
+ tc_dump_tclass_qdisc+0x1cc/0x2d0
+
+value changed: 0x00000003 -> 0x00000004
+
+Reported by Kernel Concurrency Sanitizer on:
+CPU: 3 UID: 0 PID: 311 Comm: tc Tainted: G           O        7.2.13-kcsan #1 PREEMPTLAZY
+Tainted: [O]=OOT_MODULE
+=================================================================="""
+    return [f"[   12.000001] {line}" for line in report.splitlines() if line]
+
+
+OURS = race("las_enqueue+0x74/0x240 [sch_las]", "sf_class_known+0x5c/0xa0 [sch_las]")
+CORE = race("dev_queue_xmit+0x74/0x240", "tc_fill_qdisc+0x5c/0xa0")
+
+
+def test_races() -> None:
+    """Of a race of ours all is told, also if it has one side only, or comes after another."""
+    mixed = race("kfree_skb+0x1/0x2", "las_dump+0x5c/0xa0 [sch_las]")
+    for report in (OURS, mixed):
+        _, error = console(*CORE, *report[:9], "a test: ok", *report[9:], MARK).verdict()
+        assert error == "kernel trouble: " + "\n".join(report[1:])
+    _, error = console(*OURS, *OURS, *mixed, *CORE, MARK).verdict()
+    assert error.count("BUG: KCSAN") == 2
+
+
+def test_races_of_others() -> None:
+    """Of the kernel's own, or of what races so that one is found"""
+    wanted = race(*["race_test_count+0x74/0x240 [race_test]"] * 2)
+    seen = console(*CORE, *wanted, *CORE, MARK)
+    assert seen.verdict() == (0, "")
+    assert sorted(seen.races.values()) == [1, 2]
+    assert seen.races["data-race in dev_queue_xmit / tc_fill_qdisc"] == 2
+
+
+def test_trouble_within_the_report_of_a_race() -> None:
+    lines = [*CORE[:7], "[   12.000001] Oops: 0000 [#1] PREEMPT SMP NOPTI", *CORE[7:], MARK]
+    assert "Oops" in console(*lines).verdict()[1]
+
+
+def test_a_race_without_an_end() -> None:
+    """What comes after it says what it was."""
+    assert TROUBLE[21] in console(*OURS[:7], TROUBLE[21], MARK).verdict()[1]
+
+
 def test_status_of_the_job() -> None:
     lines = (
         "ok 1",
