@@ -33,6 +33,7 @@ FOREIGN = os.uname().machine != "x86_64"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", default="1/1", help="I/N: of N parts of all tests the I-th")
+    parser.addoption("--time", type=float, default=90, help="seconds for several processors")
     parser.addoption("--share", default="", help="S/N: of what is alike on all kernels an N-th")
 
 
@@ -49,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "has: only kinds with this option",
         "sched_tcp: sched-tcp has to be there",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
+        "processors: several of them at once, for as long as --time says; where races are looked"
+        " for, or bugs",
+        "races: the kernel has to look for data races",
         "mended: old kernels have bugs of their own there",
         "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
@@ -69,6 +73,12 @@ def _cannot(item: pytest.Item) -> str:
     """Why this kernel is not asked"""
     if item.get_closest_marker("faults") and OWN not in ("native", "sanitized", "debug"):
         return "only our own kernels let allocations fail"
+    if item.get_closest_marker("races") and OWN != "kcsan":
+        return "only the kcsan kernel looks for data races"
+    if item.get_closest_marker("processors") and OWN not in ("debug", "kcsan"):
+        return "several processors at once are for the kernels that look for bugs"
+    if OWN == "kcsan" and not item.get_closest_marker("processors"):
+        return "no races are looked for where one process does one thing after the other"
     if item.get_closest_marker("kprobes") and OWN in ("native", "sanitized"):
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("kprobes") and FOREIGN:
@@ -149,6 +159,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 metafunc.parametrize(("kind", "variant"), named.values(), ids=named)
             else:
                 metafunc.parametrize("kind", kinds)
+
+
+@pytest.fixture
+def seconds(request: pytest.FixtureRequest) -> float:
+    """For this test, of all that want some"""
+    sharing = [item for item in request.session.items if "seconds" in item.fixturenames]
+    return request.config.getoption("--time") / len(sharing)
 
 
 @pytest.fixture

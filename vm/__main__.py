@@ -31,6 +31,9 @@ def _arguments() -> argparse.Namespace:
         command = commands.add_parser(name, help=text, description=text)
         if name == "test":
             command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
+            command.add_argument(
+                "--time", type=float, default=0, help="seconds for several processors at once"
+            )
         if name == "deb":
             continue
         if name == "test-deb":
@@ -74,7 +77,8 @@ def _main() -> int:
     if options.command == "chroot":
         return chroot(options.kernel, options.words)
     if options.command == "test":
-        return suite.run(list(dict.fromkeys(options.kernels)), shlex.split(options.tests))
+        kernels = list(dict.fromkeys(options.kernels))
+        return suite.run(kernels, shlex.split(options.tests), options.time)
     if options.command == "coverage":
         return coverage.run(shlex.split(options.tests))
     built = prepare(options.kernel)

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import initramfs, kept, qemu, uml
@@ -29,6 +29,7 @@ class Result:
     data_path: Path
     seconds: float
     kept: bool = False  # from an earlier run of the same
+    races: Mapping[str, int] = field(default_factory=dict)  # of the kernel's own: console.py
 
 
 def _mode(data: bytes | Path) -> int:
@@ -181,12 +182,13 @@ class Guest:
             wrong = error
         if wrong and said:
             wrong += f"; it said: {said}"
-        seconds = time.monotonic() - began
+        seconds, races = time.monotonic() - began, console.races
         if wrong or status is None:
-            return Result(FAILED, wrong, console_path, data_path, seconds), console.up
-        if key and not status:
+            status = FAILED
+        elif key and not status:
             kept.keep(key, self.directory)
-        return Result(status, "", console_path, data_path, seconds), console.up
+        result = Result(status, wrong, console_path, data_path, seconds, races=races)
+        return result, console.up
 
     def stop(self) -> None:
         """End the run, from another thread."""

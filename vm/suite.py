@@ -3,6 +3,8 @@
 in the native kernel and in the sanitized one. Then, if all of these have passed, those in the other
 kernels, in QEMU: on each what depends on it, and of the rest a share, another one with each commit.
 
+On the kcsan kernel it is what has several processors do things at once, for as long as one wants.
+
 Where no Python runs there is a smoke test instead, selftests/smoke.c.
 """
 
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from . import verdicts
 from .build import CHECKOUT, prepare
 from .daemon import make_daemon
 from .guest import Guest
-from .kernels import COVERAGE, NATIVE, SANITIZED
+from .kernels import COVERAGE, KCSAN, NATIVE, SANITIZED
 from .processors import FOREIGN, ROOTLESS
 from .root import SUITES, VMError
 
@@ -54,6 +56,7 @@ class Outcome:
     told: verdicts.Verdicts
     seconds: float
     error: str = ""  # what is wrong with the guest
+    races: Mapping[str, int] = field(default_factory=dict)  # of its kernel's own
     failures: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +66,7 @@ class Outcome:
         failed = len(self.failures)
         lines = [f"{self.where}: {self.told.passed} passed, {failed} failed, {self.seconds:.0f} s"]
         lines += [f"    {number} left out: {why}" for why, number in self.told.left_out.items()]
+        lines += [f"    the kernel's own, {n} times: {race}" for race, n in self.races.items()]
         for failure in self.failures:
             lines += [f"    {line}" for line in f"FAILED {failure}".splitlines()]
         return "\n".join(lines)
@@ -119,8 +123,10 @@ class Host(Task):
 
 
 class InGuest(Task):
-    def __init__(self, kernel: str, part: int, parts: int, arguments: Sequence[str]) -> None:
-        self.kernel = kernel
+    def __init__(
+        self, kernel: str, part: int, parts: int, arguments: Sequence[str], more: float = 0
+    ) -> None:
+        self.kernel, self.more = kernel, more  # seconds
         self.where = f"{kernel} {part}/{parts}"
         self.name = f"test-{part}"
         self.report = CHECKOUT / "build" / kernel / "runs" / self.name / "data"
@@ -134,8 +140,8 @@ class InGuest(Task):
             job=str(CHECKOUT / "selftests/run"),
             args=self.arguments,
             files={"/usr/sbin/sched-tcp": make_daemon()} if self.kernel in SUITES else {},
-            timeout=TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT,
-            silence=SILENCE,
+            timeout=(TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT) + self.more,
+            silence=SILENCE + self.more,
         )
 
     def run(self) -> Outcome:
@@ -148,7 +154,7 @@ class InGuest(Task):
         told = self.told()
         if error and told.now():
             error = f"in {told.now()}: {error}"
-        return Outcome(self.where, told, self.seconds, error)
+        return Outcome(self.where, told, self.seconds, error, result.races)
 
 
 class Smoke(InGuest):
@@ -237,30 +243,31 @@ def packages(release: str, brief: bool) -> int:
     return 1 if outcomes[0].failures else 0
 
 
-def guests(kernel: str, tests: Sequence[str]) -> list[Task]:
-    """Of all tests, or of those named, as pytest would have it"""
+def guests(kernel: str, tests: Sequence[str], seconds: float = 0) -> list[Task]:
+    """Of all tests, or of those named, as pytest would have it; of those that take as long as one
+    wants for so many seconds, unless 0"""
     if kernel in ROOTLESS:
         if tests:
             raise VMError(f"on {kernel} there is no pytest: all tests are run, or none")
         return [Smoke(kernel)]
     parts = PARTS.get(kernel, FOREIGN_PARTS if kernel in FOREIGN else OTHER_PARTS)
-    parts = 1 if tests else parts
-    share = []
-    if kernel not in PARTS and not tests:
+    parts = 1 if tests or kernel == KCSAN else parts
+    given = [f"--time={seconds:g}"] if seconds else []
+    if kernel not in (*PARTS, KCSAN) and not tests:
         shift = sum(map(ord, kernel))  # not the same on all of them
         shares = FOREIGN_SHARES if kernel in FOREIGN else SHARES
-        share = [f"--share={(_commit() + shift) % shares}/{shares}"]
-    return [InGuest(kernel, i, parts, [*share, *tests]) for i in range(1, parts + 1)]
+        given += [f"--share={(_commit() + shift) % shares}/{shares}"]
+    return [InGuest(kernel, i, parts, [*given, *tests], seconds) for i in range(1, parts + 1)]
 
 
-def run(kernels: Sequence[str], tests: Sequence[str] = ()) -> int:
+def run(kernels: Sequence[str], tests: Sequence[str] = (), seconds: float = 0) -> int:
     """Run all tests, or those named, in guests only; the exit status."""
     others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     first: list[Task] = [] if tests else [Host()]
     own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
-    first += [task for kernel in own if kernel in PARTS for task in guests(kernel, tests)]
-    second = [task for kernel in others for task in guests(kernel, tests)]
+    first += [task for kernel in own if kernel in PARTS for task in guests(kernel, tests, seconds)]
+    second = [task for kernel in others for task in guests(kernel, tests, seconds)]
 
     processors = len(os.sched_getaffinity(0))
     outcomes = stage(first, processors + 1)  # the host's tests sleep now and then

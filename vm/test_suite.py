@@ -68,9 +68,11 @@ def test_an_outcome_tells_why() -> None:
     assert str(outcome("6.1 1/2")) == "6.1 1/2: 1 passed, 0 failed, 1 s"
     bad = outcome("6.1 1/2", failing=True)
     bad.told.left_out["no kprobes"] = 2
+    bad.races = {"data-race in x / y": 3}
     assert str(bad).splitlines() == [
         "6.1 1/2: 0 passed, 1 failed, 1 s",
         "    2 left out: no kprobes",
+        "    the kernel's own, 3 times: data-race in x / y",
         "    FAILED a.py::x",
         "    E 1 != 2",
     ]
@@ -162,3 +164,15 @@ def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
         assert shares == {f"--share={n}/{number}" for n in range(number)}
     for kernel in ("native", "sanitized"):
         assert all(len(task.arguments) == 1 for task in suite.guests(kernel, []))
+
+
+def test_as_long_as_one_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    (plain,), (long,) = suite.guests("kcsan", []), suite.guests("kcsan", [], 3600)
+    assert plain.arguments == ["--part=1/1"]
+    assert long.arguments == ["--part=1/1", "--time=3600"]
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr(suite, "prepare", lambda kernel: kernel)
+    monkeypatch.setattr(suite, "Guest", lambda built, **arguments: given.append(arguments))
+    plain.guest()
+    long.guest()
+    assert [given[1][name] - given[0][name] for name in ("timeout", "silence")] == [3600, 3600]

@@ -188,7 +188,8 @@ class Device:
             return False
         return True
 
-    def bundle(self, flow: Flow, idents: list[int], size: int, last: int) -> bytes:
+    @staticmethod
+    def bundle(flow: Flow, idents: list[int], size: int, last: int) -> bytes:
         """Segments as one GSO packet: `size` bytes of payload in each, `last` in the last."""
         header = len(flow.headers)
         payload = [ident.to_bytes(4, "big").rjust(size, b"\0") for ident in idents]
