@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kinds, whole, in user space: python3 -m selftests.fuzz COMMAND, from the top of the tree."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from vm.root import VMError
+
+from .build import BUILD, HERE, KINDS, build, fuzzer, soak
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+# What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
+OPTIONS = "-len_control=0 -max_len=1024 -timeout=20 -print_final_stats=0".split()
+# What was freed is kept for less than by default, and less is kept of who freed it: this is quicker
+ASAN = {"ASAN_OPTIONS": "quarantine_size_mb=16:malloc_context_size=8"}
+_SAID = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/")
+
+
+def seconds(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([smh]?)", text)
+    if not found:
+        raise argparse.ArgumentTypeError("a time is a number of seconds, or 10m, or 1h")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def corpus(kind: str) -> Path:
+    return HERE / "corpus" / kind
+
+
+def fuzz(kind: str, program: Path, time: int) -> tuple[str, bool]:
+    """Fuzz for so long, on from what is kept; what is to be said, and whether nothing is wrong."""
+    found, log = BUILD / f"corpus_{kind}", BUILD / f"{kind}.log"
+    found.mkdir(parents=True, exist_ok=True)
+    artifacts = f"-artifact_prefix={BUILD}/{kind}-"
+    command = ["nice", program, *OPTIONS, f"-max_total_time={time}", artifacts]
+    command += [found, *filter(Path.is_dir, [corpus(kind)])]
+    with open(log, "w") as out:
+        done = subprocess.run(command, stderr=out, env=os.environ | ASAN)
+    text = log.read_text(errors="replace")
+    said = _SAID.findall(text)
+    if not done.returncode:
+        runs = re.findall(r"^Done (\d+) runs", text, re.MULTILINE)
+        return f"{kind}: {runs[-1]} inputs, {said[-1][0]} places, {said[-1][2]} kept", True
+    wrong = re.search(r"^\S+:\d+: .*|.*(?:runtime error|ERROR: \w+).*", text, re.MULTILINE)
+    kept = re.search(r"Test unit written to (\S+)", text)
+    why = wrong[0] if wrong else "no reason given"
+    return f"{kind}: {why}\n  again: {program} {kept[1] if kept else log}", False
+
+
+def run(kinds: list[str], time: int) -> int:
+    programs = build(fuzzer(), kinds)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = pool.map(lambda kind, program: fuzz(kind, program, time), kinds, programs)
+        good = True
+        for text, well in done:
+            print(text, flush=True)
+            good = good and well
+    return not good
+
+
+def soak_all(kinds: list[str], packets: int, seed: int) -> int:
+    programs = build(soak(), kinds)
+
+    def one(program: Path) -> subprocess.CompletedProcess:
+        command = ["nice", str(program), str(packets), str(seed)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    failed = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for kind, done in zip(kinds, pool.map(one, programs), strict=True):
+            print(f"{kind}:", *(done.stdout + done.stderr).splitlines(), sep="\n  ", flush=True)
+            failed |= done.returncode
+    return bool(failed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="selftests.fuzz", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (("run", "fuzz"), ("soak", "random operations, without sanitizers")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+        if name == "run":
+            command.add_argument("--time", type=seconds, default=60, help="for each: 90, 10m, 1h")
+        if name == "soak":
+            command.add_argument("--packets", type=int, default=10**7)
+            command.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if given.command == "run":
+        return run(given.kinds, given.time)
+    return soak_all(given.kinds, given.packets, given.seed)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except VMError as error:
+        sys.exit(f"fuzz: {error}")

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of a kind, whole, in user space: fuzz.c says how.
+
+The headers are those of the native kernel (vm/kernels.py); what is linked of the kernel comes from
+the source that this one was built from, and stays as it is. Compilers are this machine's.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from vm.kernels import NATIVE, OWN, make_kernel
+from vm.root import OWN_ROOT, SOURCE_KEPT, VMError, locked, make_root
+
+HERE = Path(__file__).resolve().parent
+TREE = HERE.parents[1]
+BUILD = TREE / "build/fuzz"
+KINDS = [
+    path.name.removeprefix("sch_")
+    for path in sorted(TREE.glob("sch_*"))
+    if (path / f"{path.name}.c").exists()
+]
+
+# Of the kernel's own code
+_PARTS = (
+    "lib/math/reciprocal_div lib/nlattr lib/random32 lib/rbtree net/core/flow_dissector"
+    " net/core/gen_stats net/core/gso net/ipv6/exthdrs_core"
+).split()
+# Where user-mode Linux has its headers, in this order
+_INCLUDE = (
+    "arch/um/include arch/um/include/generated include arch/um/include/uapi"
+    " arch/um/include/generated/uapi include/uapi include/generated/uapi arch/x86/um"
+    " arch/x86/include arch/x86/include/generated arch/x86/include/uapi"
+    " arch/x86/include/generated/uapi arch/um/include/shared arch/x86/um/shared"
+    " arch/um/include/shared/skas"
+).split()
+_FIRST = ("linux/compiler-version.h", "linux/kconfig.h", "linux/compiler_types.h")
+_FLAGS = (
+    '-nostdinc -std=gnu11 -m64 -g -fms-extensions -fno-strict-aliasing -ffunction-sections'
+    ' -fdata-sections -D__KERNEL__ -D__arch_um__ -DSUBARCH="x86" -DMODULE -DKBUILD_MODNAME="fuzz"'
+    ' -DKBUILD_BASENAME="fuzz" -DKBUILD_MODFILE="fuzz"'
+).split()
+# What is ours is without warnings; headers of the kernel's are -isystem.
+_WARN = "-Wall -Wextra -Werror -Wno-sign-compare -Wno-unused-parameter".split()
+_WARN += "-Wno-missing-field-initializers -Wno-pointer-sign".split()
+_CLANG_WARN = "-Wno-gnu -Wno-microsoft-anon-tag -Wno-address-of-packed-member".split()
+_CLANG_WARN += "-Wno-initializer-overrides".split()
+# Of these only what is needed is linked, which sanitizers would not allow. Flow dissectors are
+# initialised by a call; segments are made by kernel.c.
+_PART = [
+    "gcc",
+    "-O2",
+    "-w",
+    "-Dinit_module=flow_dissector_init",
+    "-D__skb_gso_segment=unused_skb_gso_segment",
+]
+# In the kernel packets lie as they come, and shifts may push out bits.
+_SANITIZE = "-fsanitize=address,undefined,shift-exponent -fno-sanitize=alignment,shift-base".split()
+_SANITIZE += ["-fno-sanitize-recover=all"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How programs are built."""
+
+    name: str
+    compiler: str
+    flags: list[str]
+    ours: list[str]  # for the kind and what tests it
+    link: list[str]
+
+
+def clang() -> str:
+    """The command, with its version if it has one."""
+    for name in (os.environ.get("CLANG", "clang"), "clang-19", "clang-14"):
+        if shutil.which(name):
+            return name
+    raise VMError("clang is not there: install clang-14, llvm-14 and libclang-rt-14-dev, or later")
+
+
+def llvm(tool: str) -> str:
+    """One of the tools that came with it"""
+    told = subprocess.run([clang(), "--version"], check=True, capture_output=True, text=True)
+    version = re.search(r"version (\d+)", told.stdout)[1]
+    return f"{tool}-{version}" if shutil.which(f"{tool}-{version}") else tool
+
+
+def fuzzer(more: str = "") -> Variant:
+    """With libFuzzer; @more is its name if lines are counted."""
+    counted = ["-fprofile-instr-generate", "-fcoverage-mapping"] if more else []
+    return Variant(
+        more or "fuzz",
+        clang(),
+        ["-O1", *_SANITIZE, "-fsanitize=fuzzer-no-link"],
+        counted,
+        [*counted, "-fsanitize=fuzzer"],
+    )
+
+
+def checked() -> Variant:
+    """A program of its own, with gcc, that finds what sanitizers find"""
+    return Variant("checked", "gcc", ["-O1", *_SANITIZE, "-DSOAK"], [], [])
+
+
+def soak() -> Variant:
+    return Variant("soak", "gcc", ["-O2", "-fwrapv", "-DSOAK"], [], [])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    headers: Path
+    sources: Path
+
+
+def kernel() -> Kernel:
+    """What there is of the native kernel; what is missing is made."""
+    root = make_root(OWN_ROOT)
+    headers = make_kernel(NATIVE, [root]) / OWN[NATIVE].tree
+    archive = root / SOURCE_KEPT
+    digest = hashlib.sha256(f"{archive} {_PARTS}".encode()).hexdigest()[:12]
+    sources = BUILD / f"kernel-{digest}"
+    with locked(BUILD / "kernel.lock"):
+        if not sources.is_dir():
+            made = sources.with_suffix(".tmp")
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir(parents=True)
+            names = [f"*/{part}.c" for part in _PARTS]
+            command = ["tar", "-C", made, "--strip-components=1", "--wildcards", "-xJf", archive]
+            subprocess.run([*command, *names], check=True)
+            made.rename(sources)
+    return Kernel(headers, sources)
+
+
+def _features(headers: Path) -> list[str]:
+    """What include/shortfirst/compat.mk finds in these headers"""
+    makefile = "include $(compat)\n$(info $(sf-flags))\nall:;\n"
+    told = subprocess.run(
+        ["make", "-s", "-f", "-", f"srctree={headers}"]
+        + [f"compat={TREE / 'include/shortfirst/compat.mk'}"],
+        input=makefile,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return told.stdout.split()
+
+
+def _flags(found: Kernel) -> list[str]:
+    include = [word for name in _INCLUDE for word in ("-isystem", str(found.headers / name))]
+    first = [word for name in _FIRST for word in ("-include", f"{found.headers}/include/{name}")]
+    return [*_FLAGS, *include, *first, *_features(found.headers)]
+
+
+def _digest(command: list[str], depends: Path) -> str:
+    """Of the command and of all that the file says that was read; none if there is no such file"""
+    state = hashlib.sha256("\0".join(command).encode())
+    if not depends.exists():
+        return ""
+    for name in depends.read_text().replace("\\\n", " ").split()[1:]:
+        path = Path(name)
+        if not path.exists():
+            return ""
+        # The kernel's own never change.
+        if path.is_relative_to(TREE):
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def _compile(command: list[str], source: Path, made: Path) -> Path:
+    depends, stamp = made.with_suffix(".d"), made.with_suffix(".stamp")
+    command = [*command, "-MD", "-MF", str(depends), "-c", str(source), "-o", str(made)]
+    if made.exists() and stamp.exists() and stamp.read_text() == _digest(command, depends):
+        return made
+    made.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise VMError(f"{source} cannot be compiled:\n{done.stderr}")
+    stamp.write_text(_digest(command, depends))
+    return made
+
+
+def build(variant: Variant, kinds: list[str], tree: Path = TREE, where: Path = BUILD) -> list[Path]:
+    """The program of each kind, from the sources in @tree, in a folder of the variant's name."""
+    found, home = kernel(), where / variant.name
+    (BUILD / variant.name).mkdir(parents=True, exist_ok=True)
+    with locked(home.with_suffix(".lock")), ThreadPoolExecutor(os.cpu_count()) as pool:
+        flags = _flags(found)
+        common = [variant.compiler, *flags, *variant.flags]
+        warn = [*_WARN, *(_CLANG_WARN if "clang" in variant.compiler else [])]
+        ours = [*common, *warn, f"-I{HERE}"]
+        parts = [
+            pool.submit(
+                _compile,
+                [*_PART, *flags],
+                found.sources / f"{part}.c",
+                found.sources / f"{part}.o",
+            )
+            for part in _PARTS
+        ]
+        host = [variant.compiler, *variant.flags, "-std=gnu11", *_WARN, f"-I{HERE}"]
+        for command, name in ((ours, "kernel"), (host, "host")):
+            made = BUILD / variant.name / f"{name}.o"
+            parts.append(pool.submit(_compile, command, HERE / f"{name}.c", made))
+        whole = {
+            kind: pool.submit(
+                _compile,
+                [*ours, *variant.ours, f"-I{tree / 'include'}", f"-DKIND={kind}"]
+                + [f'-DKIND_SOURCE="{tree}/sch_{kind}/sch_{kind}.c"'],
+                HERE / "fuzz.c",
+                home / f"fuzz_{kind}.o",
+            )
+            for kind in kinds
+        }
+        objects = [str(part.result()) for part in parts]
+        return [_link(variant, str(whole[kind].result()), objects, home / kind) for kind in kinds]
+
+
+def _link(variant: Variant, whole: str, objects: list[str], program: Path) -> Path:
+    flags = [flag for flag in variant.flags if flag.startswith("-f")]
+    subprocess.run(
+        [variant.compiler, *flags, "-no-pie", "-Wl,--gc-sections", *variant.link]
+        + [whole, *objects, "-o", str(program)],
+        check=True,
+    )
+    return program

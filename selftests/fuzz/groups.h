@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is true of a kind with groups of flows (shortfirst/groups.h), whatever has happened to it */
+#ifndef _FUZZ_GROUPS_H
+#define _FUZZ_GROUPS_H
+
+static struct sf_groups *groups(void)
+{
+	return qdisc_priv(t.sch);
+}
+
+/* All packets of a flow wait in one queue. */
+static bool keeps_order(const struct packet *packet)
+{
+	return true;
+}
+
+static void options_changed(void)
+{
+}
+
+static void was_reset(void)
+{
+}
+
+/* Is another option what it is because of these? */
+static bool implied(u32 attr, const bool *asked)
+{
+	return false;
+}
+
+/* Packets that were dropped, by counters of what they were dropped for */
+static u32 check_causes(void)
+{
+	const struct sf_groups *g = groups();
+
+	return g->s.drop_limit + g->s.drop_memory + g->s.drop_buffer + g->drop_new +
+	       g->codel_stats.drop_count;
+}
+
+/* What classes tell, all of them */
+static void check_walk(u32 packets, u32 bytes)
+{
+	const struct sk_buff *skb;
+
+	CHECK_EQUAL(packets, groups()->s.held);
+	skb_queue_walk(&t.sch->gso_skb, skb)
+		bytes += qdisc_pkt_len(skb);
+	CHECK_EQUAL(bytes, t.sch->qstats.backlog);
+}
+
+static void check_heap(const struct sf_heap *heap)
+{
+	u32 i;
+
+	for (i = 0; i < heap->size; i++) {
+		CHECK_EQUAL(heap->at[heap->node[i].queue], i);
+		if (i)
+			CHECK(!sf_heap_less(heap->node[i],
+					    heap->node[(i - 1) / SF_HEAP_CHILDREN]));
+	}
+}
+
+/* Lists are of those queues that say that they are in them; @own of a host, or the top ones */
+static void check_lists(const struct sf_lists *l, bool top)
+{
+	const struct sf_queue *queues = groups()->s.table.queues, *queue, *before = NULL;
+	u32 list, i, at, count = 0, newcomers = 0;
+	struct rb_node *node;
+
+	for (list = SF_NEW_FLOWS; list <= SF_LONG_FLOWS; list++) {
+		/* For the top ones all that is in hosts' own lists is of long flows. */
+		count = l->queues[list];
+		if (top && list == SF_LONG_FLOWS && groups()->hosts.by)
+			count = 0;
+		CHECK_EQUAL(!l->first[list], !count);
+		at = l->first[list];
+		for (i = 0; i < count; i++) {
+			queue = &queues[at];
+			CHECK(queue->qlen);
+			CHECK_EQUAL(queue->group, list);
+			CHECK_EQUAL(queue->own, !top);
+			CHECK_EQUAL(queues[queue->listed.next].listed.prev, at);
+			at = queue->listed.next;
+		}
+		CHECK_EQUAL(at, l->first[list]);
+		if (list != SF_LONG_FLOWS)
+			newcomers += l->queues[list];
+	}
+	CHECK_EQUAL(l->newcomers, newcomers);
+	count = 0;
+	for (node = rb_first_cached(&l->ranked); node; node = rb_next(node)) {
+		queue = sf_groups_queue_of(node);
+		CHECK(queue->qlen);
+		CHECK_EQUAL(queue->group, SF_SHORT_FLOWS);
+		CHECK_EQUAL(queue->own, !top);
+		if (before)
+			CHECK(!sf_groups_less((struct rb_node *)node,
+					      &before->node));
+		before = queue;
+		count++;
+	}
+	CHECK_EQUAL(l->queues[SF_SHORT_FLOWS], count);
+	for (list = SF_NEW_FLOWS; list < SF_GROUPS; list++)
+		CHECK_EQUAL(!!(l->busy & BIT(list)), l->queues[list] > 0);
+	CHECK(l->ahead <= (s32)SF_AHEAD);
+}
+
+/* What queues say of the lists that they are in, and of their hosts */
+struct counted {
+	u32	queues[SF_GROUPS];
+	u32	waiting[SF_GROUPS];
+	u32	of_host;
+	u32	backlog;
+};
+
+static void check_counted(const struct sf_lists *l, const struct counted *c)
+{
+	u32 i;
+
+	for (i = SF_NEW_FLOWS; i < SF_GROUPS; i++) {
+		CHECK_EQUAL(l->queues[i], c->queues[i]);
+		CHECK_EQUAL(l->waiting[i], c->waiting[i]);
+	}
+}
+
+static void check_host(u32 n, const struct counted *c)
+{
+	const struct sf_hosts *hosts = &groups()->hosts;
+	const struct sf_host *h = &hosts->host[n];
+	const struct sf_flow *f = sf_host_record(hosts, n);
+
+	CHECK_EQUAL(h->queues, c->of_host);
+	if (h->queues)
+		CHECK_EQUAL(h->backlog, c->backlog);
+	CHECK_EQUAL(h->busy, hosts->own[n].busy != 0);
+	if (f)
+		CHECK_EQUAL(f->queue, h->queues > 0);
+	if (h->heaped)
+		CHECK_EQUAL(hosts->most.node[hosts->most.at[n]].queue, n);
+	if (h->busy)
+		CHECK_EQUAL(hosts->turns.node[hosts->turns.at[n]].queue, n);
+	/* Who has much waiting is sought among those. */
+	if (h->queues && h->backlog >= SF_HOST_MUCH && !t.root->stab)
+		CHECK(h->heaped);
+	check_counted(&hosts->own[n], c);
+	check_lists(&hosts->own[n], false);
+}
+
+static void check_hosts(const struct counted *of)
+{
+	const struct sf_hosts *hosts = &groups()->hosts;
+	u32 i, count = hosts->table.sets * SF_WAYS + SF_HOST_FIRST, waiting = 0, busy = 0;
+	u32 heaped = 0;
+
+	for (i = 0; i < count; i++) {
+		if (!i && !of[i].of_host)
+			continue;
+		check_host(i, &of[i]);
+		waiting += hosts->host[i].queues > 0;
+		busy += hosts->host[i].busy;
+		heaped += hosts->host[i].heaped;
+	}
+	CHECK_EQUAL(hosts->waiting, waiting);
+	CHECK_EQUAL(hosts->turns.size, busy);
+	CHECK_EQUAL(hosts->most.size, heaped);
+	check_heap(&hosts->turns);
+	check_heap(&hosts->most);
+	CHECK_EQUAL(hosts->table.used, count_tags(&hosts->table));
+}
+
+static void check_table(const struct sf_table *table)
+{
+	u32 i, elsewhere = 0, spares = 0, queues = sf_table_queues(table->sets * SF_WAYS);
+	const struct sf_flow *f;
+
+	for (i = 0; i < table->sets; i++)
+		elsewhere += table->elsewhere_of[i];
+	CHECK_EQUAL(table->elsewhere, elsewhere);
+	CHECK_EQUAL(table->queues[SF_ELSEWHERE].qlen, elsewhere);
+	for (i = 0; i < table->sets * SF_WAYS; i++) {
+		f = &table->flows[i];
+		if (!f->queue)
+			continue;
+		CHECK(table->tags[i / SF_WAYS] & sf_tag_at(0xff, i % SF_WAYS));
+		CHECK_EQUAL(table->queues[f->queue].flow, i);
+		CHECK(table->queues[f->queue].qlen);
+	}
+	for (i = SF_FIRST_QUEUE; i < queues; i++)
+		spares += !table->queues[i].qlen;
+	CHECK_EQUAL(table->spares, spares);
+	for (i = 0; i < spares; i++)
+		CHECK(!table->queues[table->spare[i]].qlen);
+	CHECK_EQUAL(table->used, count_tags(table));
+	CHECK(!table->queues[SF_NO_QUEUE].qlen);
+}
+
+static void check_kind(struct sums *sums)
+{
+	const struct sf_groups *g = groups();
+	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS), heaped = 0;
+	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST;
+	struct counted *of = calloc(hosts + 1, sizeof(*of)), *top = &of[hosts];
+	const struct sf_queue *queue;
+	u8 group;
+
+	check_table(&g->s.table);
+	for (i = SF_ELSEWHERE; i < queues; i++) {
+		queue = &g->s.table.queues[i];
+		heaped += queue->heaped;
+		if (queue->heaped)
+			CHECK_EQUAL(g->losers.node[g->losers.at[i]].queue, i);
+		if (!queue->qlen) {
+			CHECK(!queue->heaped);
+			CHECK_EQUAL(queue->group, SF_NOBODYS);
+			continue;
+		}
+		sum_queue(sums, queue);
+		CHECK(queue->group != SF_NOBODYS);
+		CHECK_EQUAL(queue->host > 0, g->hosts.by > 0);
+		group = queue->group;
+		of[queue->host].of_host++;
+		of[queue->host].backlog += queue->backlog;
+		if (queue->own) {
+			of[queue->host].queues[group]++;
+			of[queue->host].waiting[group] += queue->backlog;
+			group = SF_LONG_FLOWS;
+		}
+		top->queues[group]++;
+		top->waiting[group] += queue->backlog;
+	}
+	CHECK_EQUAL(g->losers.size, heaped);
+	check_heap(&g->losers);
+	check_counted(&g->top, top);
+	check_lists(&g->top, true);
+	if (g->hosts.by)
+		check_hosts(of);
+	free(of);
+}
+
+#endif

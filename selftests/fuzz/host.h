@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is this side's and the kernel's, whose headers cannot meet: types of C alone */
+#ifndef _FUZZ_HOST_H
+#define _FUZZ_HOST_H
+
+/* host.c: say what is wrong, and where, and end. */
+void fail(const char *file, int line, const char *what);
+void fail_values(const char *file, int line, const char *what, long long a, long long b);
+
+/* What a run has done */
+struct fuzz_counts {
+	unsigned long long operations;
+	unsigned long long came;	/* packets, of GSO their segments */
+	unsigned long long sent;
+	unsigned long long dropped;
+	unsigned long long changes;
+	unsigned long long refused;	/* of these */
+	unsigned long long made;	/* qdiscs */
+};
+
+extern struct fuzz_counts fuzz_counts;
+
+/* fuzz.c: do what these bytes say, and check all the time. */
+void fuzz_input(const unsigned char *data, unsigned long size);
+
+/* The same for random bytes, until so many packets have come */
+void fuzz_random(unsigned long long seed, unsigned long long packets);
+
+#endif
