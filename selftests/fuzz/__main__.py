@@ -4,14 +4,17 @@
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 
 from vm.root import VMError
 
-from .build import BUILD, HERE, KINDS, build, fuzzer, soak
+from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, soak
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
@@ -32,11 +35,11 @@ def corpus(kind: str) -> Path:
     return HERE / "corpus" / kind
 
 
-def fuzz(kind: str, program: Path, time: int) -> tuple[str, bool]:
+def fuzz(kind: str, program: Path, time: int, home: Path = BUILD) -> tuple[str, bool]:
     """Fuzz for so long, on from what is kept; what is to be said, and whether nothing is wrong."""
-    found, log = BUILD / f"corpus_{kind}", BUILD / f"{kind}.log"
+    found, log = home / f"corpus_{kind}", home / f"{kind}.log"
     found.mkdir(parents=True, exist_ok=True)
-    artifacts = f"-artifact_prefix={BUILD}/{kind}-"
+    artifacts = f"-artifact_prefix={home}/{kind}-"
     command = ["nice", program, *OPTIONS, f"-max_total_time={time}", artifacts]
     command += [found, *filter(Path.is_dir, [corpus(kind)])]
     with open(log, "w") as out:
@@ -63,6 +66,32 @@ def run(kinds: list[str], time: int) -> int:
     return not good
 
 
+def seeded(time: int) -> int:
+    """Is each bug found that is put into a copy of the sources?"""
+    bugs = tomllib.loads((HERE / "seeded.toml").read_text())["bug"]
+    rows = [("bug", "kind", "found after", "by")]
+    missed = 0
+    for number, bug in enumerate(bugs):
+        tree = BUILD / "seeded" / str(number)
+        shutil.rmtree(tree, ignore_errors=True)
+        for path in (TREE / "include", *TREE.glob("sch_*")):
+            shutil.copytree(path, tree / path.name, ignore=shutil.ignore_patterns("tests"))
+        path = tree / bug["file"]
+        text = path.read_text()
+        if text.count(bug["was"]) != 1:
+            raise VMError(f"{bug['file']} is not as the bug {bug['name']!r} wants it")
+        path.write_text(text.replace(bug["was"], bug["is"]))
+        (program,) = build(fuzzer(), [bug["kind"]], tree, tree)
+        began = monotonic()
+        said, well = fuzz(bug["kind"], program, time, tree)
+        missed += well
+        why = said.splitlines()[0].removeprefix(f"{bug['kind']}: ").replace(f"{tree}/", "")
+        found = "not" if well else f"{monotonic() - began:.0f} s"
+        rows.append((bug["name"], bug["kind"], found, why.replace(f"{TREE}/", "")))
+        print("  ".join(word.ljust(width) for word, width in zip(rows[-1], (72, 5, 6, 0))), flush=True)
+    return bool(missed)
+
+
 def soak_all(kinds: list[str], packets: int, seed: int) -> int:
     programs = build(soak(), kinds)
 
@@ -81,10 +110,15 @@ def soak_all(kinds: list[str], packets: int, seed: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="selftests.fuzz", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, text in (("run", "fuzz"), ("soak", "random operations, without sanitizers")):
+    for name, text in (
+        ("run", "fuzz"),
+        ("seeded", "put bugs in, and see that they are found"),
+        ("soak", "random operations, without sanitizers"),
+    ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-        if name == "run":
+        if name != "seeded":
+            command.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+        if name != "soak":
             command.add_argument("--time", type=seconds, default=60, help="for each: 90, 10m, 1h")
         if name == "soak":
             command.add_argument("--packets", type=int, default=10**7)
@@ -92,6 +126,8 @@ def main() -> int:
     given = parser.parse_args()
     if given.command == "run":
         return run(given.kinds, given.time)
+    if given.command == "seeded":
+        return seeded(given.time)
     return soak_all(given.kinds, given.packets, given.seed)
 
 

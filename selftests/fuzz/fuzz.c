@@ -55,6 +55,7 @@ static struct {
 	bool		asleep;		/* nobody asks for packets until the watchdog does */
 	u8		verdict;	/* from which on those of filters are taken */
 	bool		untracked;	/* by conntrack, so far */
+	u32		place;		/* of a class, from which on others are told */
 	u32		flood;		/* flows of which there was one packet each */
 	u32		seq[FLOWS];
 	struct sk_buff	*sent;		/* that may come back */
@@ -435,8 +436,10 @@ static void enqueue(struct packet *packet)
 /* Options */
 
 struct request {
-	struct nlattr	nest;
-	u8		data[MESSAGE - NLA_HDRLEN];
+	union {
+		struct nlattr nest;
+		u8	bytes[MESSAGE];
+	};
 	u64		value[OPTIONS_MOST];	/* of each attribute that is asked for */
 	bool		asked[OPTIONS_MOST];
 	bool		mangled;
@@ -459,6 +462,9 @@ static u64 choose(const struct sf_option *row)
 	u64 low = 0, most = U32_MAX;
 	u8 how = byte();
 
+	/* Else most of them would make it a qdisc that nobody has. */
+	if (row && t.random && how & 0x40)
+		return row->value;
 	if (row && is_signed) {
 		low = row->policy.range_signed->min;
 		most = row->policy.range_signed->max;
@@ -498,7 +504,7 @@ static u64 choose(const struct sf_option *row)
 static void put_attribute(struct request *r, u16 type, const void *value, u16 len)
 {
 	u32 at = r->nest.nla_len;
-	struct nlattr *attr = (void *)&r->nest + at;
+	struct nlattr *attr = (struct nlattr *)(r->bytes + at);
 
 	if (at + NLA_HDRLEN + NLA_ALIGN(len) > MESSAGE)
 		return;
@@ -558,7 +564,7 @@ static void ask(struct request *r, u32 count)
 		break;
 	case 5:
 		if (r->nest.nla_len > NLA_HDRLEN)
-			r->data[byte() % (r->nest.nla_len - NLA_HDRLEN)] ^= byte();
+			r->bytes[NLA_HDRLEN + byte() % (r->nest.nla_len - NLA_HDRLEN)] ^= byte();
 		break;
 	}
 }
@@ -708,6 +714,7 @@ static void walk(void)
 	const struct Qdisc_class_ops *ops = t.sch->ops->cl_ops;
 	struct walk walk = { .room = MESSAGE };
 	u8 how = byte();
+	bool from_start = !(how & 8);
 
 	begin(true);
 	kernel.capable = !(how & 1);
@@ -718,13 +725,15 @@ static void walk(void)
 	CHECK(!ops->tcf_block(t.sch, 1, NULL));
 	CHECK(ops->tcf_block(t.sch, 0, NULL));
 	ops->unbind_tcf(t.sch, ops->bind_tcf(t.sch, 0, HANDLE + 1));
-	/* In parts, each of which goes on where the one before has ended */
+	/* In parts, each of which goes on where the one before has ended, or another walk did */
+	walk.w.count = from_start ? 0 : t.place;
 	do {
 		walk.stop_in = how & 4 ? 2 + how / 16 : 0;
 		walk.w = (struct qdisc_walker) { .skip = walk.w.count, .fn = tell_class };
 		ops->walk(t.sch, &walk.w);
 	} while (walk.w.stop && walk.room == MESSAGE);
-	if (walk.room == MESSAGE)
+	t.place = walk.w.count / 2;
+	if (walk.room == MESSAGE && from_start)
 		check_walk(walk.packets, walk.bytes);
 	kernel.capable = true;
 	check();
@@ -854,6 +863,7 @@ static bool create(void)
 	t.queue.qdisc_sleeping = t.root;
 	if (how & STAB)
 		t.root->stab = stab_new(byte());
+	kernel.now = NSEC_PER_SEC;
 	kernel_jiffies(how & LATE ? U32_MAX - (u32)byte() * HZ : 1000);
 	/* What they do when they are full is what is of interest: small tables. */
 	for (i = 0; i < OPTIONS.count; i++)
@@ -1066,6 +1076,9 @@ static void operation(void)
 {
 	u32 each;
 
+	/* No machine is that old: a clock of the kernel's goes to 2^63 ns. */
+	if (kernel.now > BIT_ULL(61))
+		remake();
 	switch (byte() % 32) {
 	case 0 ... 9:
 		one();

@@ -196,6 +196,7 @@ static void check_table(const struct sf_table *table)
 
 static void check_kind(struct sums *sums)
 {
+	static const struct sf_order *order = &OF_KIND(KIND, _order);
 	const struct sf_groups *g = groups();
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS), heaped = 0;
 	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST;
@@ -215,6 +216,9 @@ static void check_kind(struct sums *sums)
 			continue;
 		}
 		sum_queue(sums, queue);
+		if (queue->group == SF_SHORT_FLOWS)
+			CHECK_EQUAL(queue->rank,
+				    order->rank(g, &g->s.table.flows[queue->flow], queue));
 		CHECK(queue->group != SF_NOBODYS);
 		CHECK_EQUAL(queue->host > 0, g->hosts.by > 0);
 		group = queue->group;
