@@ -44,6 +44,12 @@
 # make mutants [NUMBER=100] [SEED=1] [FILES="include/shortfirst/hosts.h"] [JOBS=2]
 #                          do tests notice when one token of the modules is another?
 #                          An hour or some; it goes on where it was interrupted
+# make fuzz [TIME=10m] [KINDS=las]
+#                          the modules in user space, fuzzed for so long each, a minute
+#                          unless told; make fuzz-coverage: which lines that reaches;
+#                          make fuzz-seeded: are bugs found that are put in?
+# make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
+#                          the same by random operations, until so many packets have come
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make cross [CROSS=mips]  modules and plugins for other processors, without a warning
@@ -54,8 +60,8 @@
 # FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
 # too, those of a dask scheduler: docs/experiments.md.
 #
-# demo, experiment, figures, bench, pace, test, coverage, mutants, check, deb and shell need root
-# on Debian or Ubuntu and install what they lack.
+# demo, experiment, figures, bench, pace, test, coverage, mutants, fuzz, soak, check, deb and shell
+# need root on Debian or Ubuntu and install what they lack; fuzz wants clang and llvm, too.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, for experiments, and for one each
@@ -203,6 +209,20 @@ mutants: setup
 		$(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) \
 		$(addprefix --file=,$(FILES))
 
+fuzz: setup
+	$(PYTHON) -m selftests.fuzz run $(if $(TIME),--time $(TIME)) \
+		$(addprefix --kind=,$(KINDS))
+
+fuzz-coverage: setup
+	$(PYTHON) -m selftests.fuzz coverage $(addprefix --kind=,$(KINDS))
+
+fuzz-seeded: setup
+	$(PYTHON) -m selftests.fuzz seeded $(if $(TIME),--time $(TIME))
+
+soak: setup
+	$(PYTHON) -m selftests.fuzz soak $(addprefix --kind=,$(KINDS)) \
+		$(if $(PACKETS),--packets $(PACKETS)) $(if $(SEED),--seed $(SEED))
+
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
@@ -224,4 +244,5 @@ shell: setup
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage mutants tdc check cross deb test-deb shell
+	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak tdc check cross \
+	deb test-deb shell

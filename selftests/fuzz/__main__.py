@@ -8,13 +8,16 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 
+from vm.coverage import Counts
 from vm.root import VMError
 
-from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, soak
+from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, llvm, soak
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
@@ -66,6 +69,41 @@ def run(kinds: list[str], time: int) -> int:
     return not good
 
 
+def _lcov(text: str) -> Iterator[dict]:
+    """What llvm-cov tells of one program, by file, as gcov would"""
+    for part in text.split("end_of_record"):
+        lines = re.findall(r"^DA:(\d+),(\d+)", part, re.MULTILINE)
+        ways = re.findall(r"^BRDA:(\d+),\d+,\d+,(\d+|-)", part, re.MULTILINE)
+        if not (name := re.search(r"^SF:(.*)", part, re.MULTILINE)):
+            continue
+        branches = defaultdict[str, list[dict]](list)
+        for line, taken in ways:
+            branches[line].append({"count": int(taken.replace("-", "0"))})
+        told = [
+            {"line_number": int(line), "count": int(count), "branches": branches[line]}
+            for line, count in lines
+        ]
+        yield {"file": name[1].removeprefix(f"{TREE}/"), "lines": told}
+
+
+def coverage(kinds: list[str]) -> int:
+    """Which lines of the sources does what is kept execute?"""
+    counts = Counts()
+    for kind, program in zip(kinds, build(fuzzer("coverage"), kinds), strict=True):
+        raw, profile = program.with_suffix(".raw"), program.with_suffix(".profile")
+        kept = filter(Path.is_dir, [corpus(kind), BUILD / f"corpus_{kind}"])
+        command = ["nice", program, *OPTIONS, "-runs=0", *kept]
+        env = os.environ | ASAN | {"LLVM_PROFILE_FILE": str(raw)}
+        subprocess.run(command, stderr=subprocess.DEVNULL, env=env, check=True)
+        merge = [llvm("llvm-profdata"), "merge", "-o", profile, raw]
+        subprocess.run(merge, check=True)
+        export = [llvm("llvm-cov"), "export", "--format=lcov", f"--instr-profile={profile}"]
+        told = subprocess.run([*export, program], check=True, capture_output=True, text=True)
+        counts.add({"files": list(_lcov(told.stdout))})
+    print(*counts.table(), sep="\n")
+    return 0
+
+
 def seeded(time: int) -> int:
     """Is each bug found that is put into a copy of the sources?"""
     bugs = tomllib.loads((HERE / "seeded.toml").read_text())["bug"]
@@ -112,23 +150,27 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("run", "fuzz"),
+        ("coverage", "which lines of the kinds does what is kept execute?"),
         ("seeded", "put bugs in, and see that they are found"),
         ("soak", "random operations, without sanitizers"),
     ):
         command = commands.add_parser(name, help=text)
         if name != "seeded":
-            command.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-        if name != "soak":
+            command.add_argument("--kind", action="append", choices=KINDS, help="only this one")
+        if name in ("run", "seeded"):
             command.add_argument("--time", type=seconds, default=60, help="for each: 90, 10m, 1h")
         if name == "soak":
             command.add_argument("--packets", type=int, default=10**7)
             command.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    kinds = vars(given).get("kind") or KINDS
     if given.command == "run":
-        return run(given.kinds, given.time)
+        return run(kinds, given.time)
+    if given.command == "coverage":
+        return coverage(kinds)
     if given.command == "seeded":
         return seeded(given.time)
-    return soak_all(given.kinds, given.packets, given.seed)
+    return soak_all(kinds, given.packets, given.seed)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,19 @@ static void was_reset(void)
 	options_changed();
 }
 
+/* What is only seen where few options are other ones */
+static void ask_special(struct request *r, u8 how)
+{
+#if IS_RUN2C
+	put_option(r, how & 1 ? TCA_RUN2C_ORDER : TCA_RUN2C_LEARN, how & 1);
+	put_option(r, TCA_RUN2C_OTHER, how >> 1 & 1);
+#else
+	put_option(r, TCA_SIFT_RED, how % 4);
+	put_option(r, TCA_SIFT_RED_MIN, 1 + (how >> 2) % 4);
+	put_option(r, TCA_SIFT_RED_WEIGHT, TC_SIFT_WEIGHT_MIN);
+#endif
+}
+
 static bool implied(u32 attr, const bool *asked)
 {
 	return IMPLIED(attr, asked);

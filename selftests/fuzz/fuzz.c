@@ -33,6 +33,7 @@
 #define REMEMBERED	4096
 
 int init_module(void);
+void cleanup_module(void);
 
 struct fuzz_counts fuzz_counts;
 
@@ -153,6 +154,58 @@ static u32 count_tags(const struct sf_table *table)
 	return count;
 }
 
+/* Options */
+
+struct request {
+	union {
+		struct nlattr nest;
+		u8	bytes[MESSAGE];
+	};
+	u64		value[OPTIONS_MOST];	/* of each attribute that is asked for */
+	bool		asked[OPTIONS_MOST];
+	bool		mangled;
+};
+
+static const struct sf_option *row_of(u32 attr)
+{
+	u32 i;
+
+	for (i = 0; i < OPTIONS.count; i++)
+		if (OPTIONS.rows[i].attr == attr)
+			return &OPTIONS.rows[i];
+	return NULL;
+}
+
+static void put_attribute(struct request *r, u16 type, const void *value, u16 len)
+{
+	u32 at = r->nest.nla_len;
+	struct nlattr *attr = (struct nlattr *)(r->bytes + at);
+
+	if (at + NLA_HDRLEN + NLA_ALIGN(len) > MESSAGE)
+		return;
+	attr->nla_type = type;
+	attr->nla_len = NLA_HDRLEN + len;
+	memcpy(nla_data(attr), value, len);
+	r->nest.nla_len = at + NLA_HDRLEN + NLA_ALIGN(len);
+}
+
+static void put_option(struct request *r, u32 attr, u64 value)
+{
+	const struct sf_option *row = row_of(attr);
+	u32 value32 = value;
+
+	if (row && row->policy.type == NLA_U64)
+		put_attribute(r, attr, &value, sizeof(value));
+	else
+		put_attribute(r, attr, &value32, sizeof(value32));
+	say("option %u: %llu\n", attr, value);
+	if (!row)
+		return;
+	r->asked[attr] = true;
+	r->value[attr] = row->policy.type == NLA_U64 ? value :
+			 row->policy.type == NLA_S32 ? (s64)(s32)value32 : value32;
+}
+
 #ifdef _SF_GROUPS_H
 #include "groups.h"
 #else
@@ -264,6 +317,8 @@ static void left(struct sk_buff *skb)
 	struct packet *packet = packet_of(skb);
 	u32 at = packet->flow % REMEMBERED;
 
+	say("  left: flow %x, number %u, %u bytes\n", packet->flow, packet->number,
+	    qdisc_pkt_len(skb));
 	CHECK(packet->owner == QDISC);
 	CHECK(!skb->next || skb_queue_len(&t.sch->gso_skb));
 	t.sent_bytes += qdisc_pkt_len(skb);
@@ -400,12 +455,14 @@ static void enqueue(struct packet *packet)
 	struct sk_buff *skb = &packet->skb;
 	u32 len = qdisc_pkt_len(skb), qlen = t.sch->q.qlen, drops = t.sch->qstats.drops, stayed;
 	bool gso = skb_is_gso(skb), filtered = kernel.filter, again = t.asleep;
-	u32 first = packet->number, segments, count;
+	u32 first = packet->number, flow = packet->flow, segments, count;
 	int ret;
 
 	begin(false);
 	packet->owner = QDISC;
 	ret = t.sch->enqueue(skb, t.sch, &t.free);
+	say("enqueue: flow %x, number %u, %u bytes, gso %u: %d, %u waiting\n", flow, first, len,
+	    gso, ret, t.sch->q.qlen);
 	/* What was split is gone, and its segments are there instead. */
 	segments = kernel.numbers - first;
 	CHECK_EQUAL(kernel.freed, segments > 0);
@@ -433,27 +490,7 @@ static void enqueue(struct packet *packet)
 	check();
 }
 
-/* Options */
-
-struct request {
-	union {
-		struct nlattr nest;
-		u8	bytes[MESSAGE];
-	};
-	u64		value[OPTIONS_MOST];	/* of each attribute that is asked for */
-	bool		asked[OPTIONS_MOST];
-	bool		mangled;
-};
-
-static const struct sf_option *row_of(u32 attr)
-{
-	u32 i;
-
-	for (i = 0; i < OPTIONS.count; i++)
-		if (OPTIONS.rows[i].attr == attr)
-			return &OPTIONS.rows[i];
-	return NULL;
-}
+/* Requests */
 
 /* A value for an option, mostly a good one */
 static u64 choose(const struct sf_option *row)
@@ -497,37 +534,10 @@ static u64 choose(const struct sf_option *row)
 	case 10:
 		return (u64)word(4) << 32 | word(4);
 	default:
-		return low + byte() % (most - low < 255 ? most - low + 1 : 256);
+		if (most - low < 256)
+			return low + byte() % (most - low + 1);
+		return low + ((u64)byte() << byte() % 24);
 	}
-}
-
-static void put_attribute(struct request *r, u16 type, const void *value, u16 len)
-{
-	u32 at = r->nest.nla_len;
-	struct nlattr *attr = (struct nlattr *)(r->bytes + at);
-
-	if (at + NLA_HDRLEN + NLA_ALIGN(len) > MESSAGE)
-		return;
-	attr->nla_type = type;
-	attr->nla_len = NLA_HDRLEN + len;
-	memcpy(nla_data(attr), value, len);
-	r->nest.nla_len = at + NLA_HDRLEN + NLA_ALIGN(len);
-}
-
-static void put_option(struct request *r, u32 attr, u64 value)
-{
-	const struct sf_option *row = row_of(attr);
-	u32 value32 = value;
-
-	if (row && row->policy.type == NLA_U64)
-		put_attribute(r, attr, &value, sizeof(value));
-	else
-		put_attribute(r, attr, &value32, sizeof(value32));
-	if (!row)
-		return;
-	r->asked[attr] = true;
-	r->value[attr] = row->policy.type == NLA_U64 ? value :
-			 row->policy.type == NLA_S32 ? (s64)(s32)value32 : value32;
 }
 
 static void ask(struct request *r, u32 count)
@@ -629,6 +639,7 @@ static void change(void)
 	tell(&was);
 	err = t.sch->ops->change(t.sch, &r->nest, &extack);
 	tell(&is);
+	say("change: %d\n", err);
 	fuzz_counts.changes++;
 	fuzz_counts.dropped += kernel.freed_later;
 	CHECK_EQUAL(t.sch->qstats.drops - drops, kernel.freed_later);
@@ -789,6 +800,7 @@ static void reset(void)
 	struct Qdisc *sch = t.sch;
 	u32 held = sched()->held, qlen = sch->q.qlen, backlog = sch->qstats.backlog;
 
+	say("reset\n");
 	begin(true);
 	sch->ops->reset(sch);
 	CHECK_EQUAL(kernel.freed_later, held);
@@ -827,6 +839,7 @@ static void destroy(bool is_reset)
 
 enum { LEAF = 1, DEQUEUE_DROPS = 2, UNNAMED = 4, STAB = 8, NO_MEMORY = 16, WRAP = 32, LATE = 64,
        DEFAULT = 128 };
+enum { SHAPED = 32, SMALL = 64, SPECIAL = 128 };
 
 /* Make one, or fail to. */
 static bool create(void)
@@ -869,6 +882,12 @@ static bool create(void)
 	for (i = 0; i < OPTIONS.count; i++)
 		if (OPTIONS.rows[i].fixed)
 			put_option(r, OPTIONS.rows[i].attr, 8 << sizes % 5);
+	if (sizes & SHAPED)
+		put_option(r, OF_KIND(KIND, _common).rate, 1 + (byte() << byte() % 20));
+	if (sizes & SMALL)
+		put_option(r, OF_KIND(KIND, _common).limit, 1 + byte());
+	if (sizes & SPECIAL)
+		ask_special(r, byte());
 	if (!(how & DEFAULT))
 		ask(r, byte() % 8);
 	kernel.fail_in = how & NO_MEMORY ? byte() % 24 : 0;
@@ -1006,16 +1025,18 @@ static void flood(void)
 /* So much later; the watchdog is late, if it wanted to wake sooner. */
 static void pass(u64 ns)
 {
-	bool wakes;
+	bool wakes, sends;
 
+	say("after %llu ns\n", ns);
 	kernel_clock(ns);
 	wakes = kernel.wake_at && kernel.wake_at <= kernel.now;
 	if (!wakes)
 		return;
 	kernel.wake_at = 0;
 	t.asleep = false;
-	if (t.sch->q.qlen)
-		CHECK(dequeue());
+	sends = dequeue();
+	/* It may have been set for what is gone since; then it is set again. */
+	CHECK(sends || !t.sch->q.qlen || sched()->shaper.next > kernel.now);
 }
 
 static void clock_step(void)
@@ -1135,22 +1156,18 @@ static void operation(void)
 			remake();
 		break;
 	}
-	each = t.random ? 4096 : sched()->table.sets > 64 ? 16 : 1;
+	/* The more there is to look at, the less often */
+	each = t.random ? 4096 : sched()->table.sets / 16 + sched()->held / 16 + 1;
 	if (!(++t.checks % each))
 		check_all();
 }
 
 static void begin_all(void)
 {
-	static const struct Qdisc_ops *ops;
 	unsigned int i;
 
 	kernel_begin();
-	if (!ops) {
-		CHECK(!init_module());
-		ops = kernel.ops;
-	}
-	kernel.ops = ops;
+	CHECK(!init_module());
 	memset(&t, 0, sizeof(t));
 	for (i = 0; i < FLOWS; i++)
 		t.seq[i] = i * 0x1234567;
@@ -1165,6 +1182,8 @@ static void run(void)
 		operation();
 	check_all();
 	destroy(true);
+	cleanup_module();
+	CHECK(!kernel.ops);
 }
 
 void fuzz_input(const unsigned char *data, unsigned long size)

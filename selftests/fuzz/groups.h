@@ -22,6 +22,12 @@ static void was_reset(void)
 {
 }
 
+/* Hosts */
+static void ask_special(struct request *r, u8 how)
+{
+	put_option(r, OF_KIND(KIND, _attributes).hosts, 1 + how % 3);
+}
+
 /* Is another option what it is because of these? */
 static bool implied(u32 attr, const bool *asked)
 {

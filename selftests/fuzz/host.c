@@ -2,18 +2,36 @@
 /*
  * fuzz_KIND, by libFuzzer. Without it (SOAK) a program:
  *
- *	soak_KIND PACKETS SEED		so many packets, by random operations
+ *	PROGRAM PACKETS SEED FILE...	what these files say, and then random operations until so many
+ *					packets have come
  */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "host.h"
 
+#define INPUT	65536
+
 void fail(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: %s\n", file, line, what);
 	abort();
+}
+
+void say(const char *format, ...)
+{
+	static int told = -1;
+	va_list arguments;
+
+	if (told < 0)
+		told = !!getenv("SAY");
+	if (!told)
+		return;
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
 }
 
 void fail_values(const char *file, int line, const char *what, long long a, long long b)
@@ -23,13 +41,32 @@ void fail_values(const char *file, int line, const char *what, long long a, long
 }
 
 #ifdef SOAK
+/* In memory of its size, so that what reads past its end is seen */
+static void replay(const char *name)
+{
+	unsigned char *data = malloc(INPUT), *exact;
+	FILE *file = fopen(name, "rb");
+	size_t len;
+
+	if (!file)
+		fail(name, 0, "is not there");
+	len = fread(data, 1, INPUT, file);
+	fclose(file);
+	exact = realloc(data, len + !len);
+	fuzz_input(exact, len);
+	free(exact);
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long long packets = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
-	unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	const struct fuzz_counts *c = &fuzz_counts;
+	int i;
 
-	fuzz_random(seed, packets);
+	if (argc < 3)
+		return 2;
+	for (i = 3; i < argc; i++)
+		replay(argv[i]);
+	fuzz_random(strtoull(argv[2], NULL, 10), strtoull(argv[1], NULL, 10));
 	printf("%llu operations, %llu qdiscs, %llu changes (%llu refused)\n", c->operations, c->made,
 	       c->changes, c->refused);
 	printf("%llu packets came, %llu were sent, %llu dropped\n", c->came, c->sent, c->dropped);

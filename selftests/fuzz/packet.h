@@ -329,9 +329,8 @@ static inline struct packet *make_packet(const struct recipe *r)
 	if (r->cut)
 		len = clamp(r->cut, ETH_HLEN, w.len);
 	copied = min(w.len, len);
-	linear = min(len, r->linear);
-	/* Nobody has more in the linear part than this; what is behind are pages. */
-	linear = min_t(u32, linear, 2048);
+	/* What is in front of the network header is linear, and no more than a part of a page. */
+	linear = min(len, clamp(r->linear, w.network, 2048U));
 	packet = packet_new(w.bytes, copied, len, linear);
 	skb = &packet->skb;
 	skb->protocol = w.proto;

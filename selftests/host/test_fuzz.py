@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kinds in user space (selftests/fuzz): what fuzzing has kept, and random operations."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked
+from vm.root import VMError
+
+PACKETS = 20000
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[str, Path]:
+    try:
+        return dict(zip(KINDS, build(checked(), KINDS), strict=True))
+    except VMError as error:
+        pytest.fail(str(error))
+
+
+def run(program: Path, packets: int, *files: Path) -> subprocess.CompletedProcess:
+    command = [program, str(packets), "1", *files]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kept(programs: dict[str, Path], kind: str) -> None:
+    files = sorted((HERE / "corpus" / kind).iterdir())
+    assert files
+    done = run(programs[kind], 1, *files)
+    if done.returncode:
+        # Which of them is it?
+        wrong = [file for file in files if run(programs[kind], 1, file).returncode]
+        pytest.fail(f"again: {programs[kind]} 1 1 {wrong[0] if wrong else '...'}\n{done.stderr}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random(programs: dict[str, Path], kind: str) -> None:
+    done = run(programs[kind], PACKETS)
+    log = BUILD / f"{kind}-random.log"
+    log.write_text(done.stdout + done.stderr)
+    assert not done.returncode, f"again: {programs[kind]} {PACKETS} 1; {log}\n{done.stderr}"
