@@ -120,7 +120,7 @@ static void check_band(const struct sf_band *band, struct counted *of, struct su
 	for (i = 0; i < bands->queues; i++) {
 		queue = &band->queues[i];
 		used += queue->qlen > 0;
-		sum_queue(sums, queue);
+		sum_queue(sums, queue, false);
 		for (skb = queue->qlen ? queue->head : NULL; skb; skb = skb->next)
 			count_packet(of, skb);
 		CHECK(queue->deficit >= -(s32)(SF_TURNS_OWED * (1 << 20)));

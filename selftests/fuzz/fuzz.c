@@ -52,6 +52,7 @@ static struct {
 	struct Qdisc	*sch;
 	struct Qdisc	*root;		/* the same, or what it is the leaf of */
 	struct netdev_queue queue;
+	bool		refused;	/* packets that came, since options have changed */
 	bool		disturbed;	/* packets may pass by others of their flow: bands.h */
 	bool		asleep;		/* nobody asks for packets until the watchdog does */
 	u8		verdict;	/* from which on those of filters are taken */
@@ -119,8 +120,8 @@ static void sum_packet(struct sums *sums, const struct sk_buff *skb)
 	sums->memory += sf_cb(skb)->truesize;
 }
 
-/* Packets of a queue, which are as it says */
-static void sum_queue(struct sums *sums, const struct sf_queue *queue)
+/* Packets of a queue, which are as it says, and come as they have arrived if it is @sorted so */
+static void sum_queue(struct sums *sums, const struct sf_queue *queue, bool sorted)
 {
 	struct sk_buff *skb = queue->head, *before = NULL;
 	struct sums own = {};
@@ -130,7 +131,7 @@ static void sum_queue(struct sums *sums, const struct sf_queue *queue)
 		CHECK(skb);
 		CHECK(skb->prev == before);
 		sum_packet(&own, skb);
-		if (before)
+		if (before && sorted)
 			CHECK(sf_earlier(before, skb));
 		before = skb;
 		skb = skb->next;
@@ -480,6 +481,7 @@ static void enqueue(struct packet *packet)
 	if (ret & (__NET_XMIT_STOLEN | __NET_XMIT_BYPASS))
 		CHECK(filtered && count == 1);
 	CHECK_EQUAL(t.sch->qstats.drops - drops, count);
+	t.refused |= !stayed;
 	if (kernel.parent && ret == NET_XMIT_SUCCESS) {
 		CHECK(t.sch->q.qlen);
 		kernel.parent_active = true;
@@ -1132,32 +1134,32 @@ static void operation(void)
 		wake();
 		break;
 	case 24 ... 26:
-		if (seldom(64))
+		if (seldom(16))
 			change();
 		break;
 	case 27:
-		if (seldom(64))
+		if (seldom(32))
 			dump();
 		break;
 	case 28:
-		if (seldom(256))
+		if (seldom(64))
 			walk();
 		break;
 	case 29:
-		if (seldom(1024))
+		if (seldom(256))
 			reset();
 		break;
 	case 30:
-		if (seldom(64))
+		if (seldom(16))
 			surround();
 		break;
 	case 31:
-		if (seldom(4096))
+		if (seldom(256))
 			remake();
 		break;
 	}
 	/* The more there is to look at, the less often */
-	each = t.random ? 4096 : sched()->table.sets / 16 + sched()->held / 16 + 1;
+	each = (sched()->table.sets / 16 + sched()->held / 16 + 1) * (t.random ? 32 : 1);
 	if (!(++t.checks % each))
 		check_all();
 }

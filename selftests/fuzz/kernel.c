@@ -325,7 +325,7 @@ struct sk_buff *__skb_gso_segment(struct sk_buff *skb, netdev_features_t feature
 /* What a dump is written to, of so much room */
 struct packet *message_new(u32 room)
 {
-	struct packet *packet = packet_new(NULL, 0, 0, 0);
+	struct packet *packet = packet_new((const u8 *)"", 0, 0, 0);
 	struct sk_buff *skb = &packet->skb;
 
 	free(skb->head);
