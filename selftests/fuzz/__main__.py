@@ -107,7 +107,6 @@ def coverage(kinds: list[str]) -> int:
 def seeded(time: int) -> int:
     """Is each bug found that is put into a copy of the sources?"""
     bugs = tomllib.loads((HERE / "seeded.toml").read_text())["bug"]
-    rows = [("bug", "kind", "found after", "by")]
     missed = 0
     for number, bug in enumerate(bugs):
         tree = BUILD / "seeded" / str(number)
@@ -126,7 +125,9 @@ def seeded(time: int) -> int:
         why = said.splitlines()[0].removeprefix(f"{bug['kind']}: ").replace(f"{tree}/", "")
         found = "not" if well else f"{monotonic() - began:.0f} s"
         rows.append((bug["name"], bug["kind"], found, why.replace(f"{TREE}/", "")))
-        print("  ".join(word.ljust(width) for word, width in zip(rows[-1], (72, 5, 6, 0))), flush=True)
+        print(
+            "  ".join(word.ljust(width) for word, width in zip(rows[-1], (72, 5, 6, 0))), flush=True
+        )
     return bool(missed)
 
 

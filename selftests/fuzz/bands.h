@@ -3,9 +3,9 @@
 #ifndef _FUZZ_BANDS_H
 #define _FUZZ_BANDS_H
 
-typedef struct OF_KIND(KIND, _sched) kind_sched;
+#define SCHED	OF_KIND(KIND, _sched)
 
-static kind_sched *kind_of(void)
+static struct SCHED *kind_of(void)
 {
 	return qdisc_priv(t.sch);
 }
@@ -17,21 +17,69 @@ static bool is_udp(const struct packet *packet)
 	return shape == UDP4 || shape == UDP6;
 }
 
-/* Is the kind run2c, of which this and that is so? */
+/* What the two kinds do not share */
 #ifdef _SF_TCP_SEQ_H
 #define IS_RUN2C	1
-#define SORTED(q)	((q)->opt[TCA_RUN2C_ORDER])
-#define COUNTS(q)	((q)->opt[TCA_RUN2C_OTHER] == TC_RUN2C_OTHER_COUNT)
-#define RED_DROPS(q)	0
-#define OTHER_DROPS(q)	0
-#define IMPLIED(attr, asked)	false
+
+static bool is_sorted(void)
+{
+	return kind_of()->opt[TCA_RUN2C_ORDER];
+}
+
+static bool is_counted(void)
+{
+	return kind_of()->opt[TCA_RUN2C_OTHER] == TC_RUN2C_OTHER_COUNT;
+}
+
+static u32 own_causes(void)
+{
+	return 0;
+}
+
+/* Is another option what it is because of these? */
+static bool implied(u32 attr, const bool *asked)
+{
+	return false;
+}
+
+/* What is only seen where several options are other ones: without records, or all by rank */
+static void ask_special(struct request *r, u8 how)
+{
+	put_option(r, how & 1 ? TCA_RUN2C_ORDER : TCA_RUN2C_LEARN, how & 1);
+	put_option(r, TCA_RUN2C_OTHER, how >> 1 & 1);
+}
 #else
 #define IS_RUN2C	0
-#define SORTED(q)	0
-#define COUNTS(q)	1
-#define RED_DROPS(q)	((q)->own[SF_HIGH].early + (q)->own[SF_LOW].early)
-#define OTHER_DROPS(q)	((q)->drop_band)
-#define IMPLIED(attr, asked)	((attr) == TCA_SIFT_EVERY && (asked)[TCA_SIFT_PROBABILITY])
+
+static bool is_sorted(void)
+{
+	return false;
+}
+
+static bool is_counted(void)
+{
+	return true;
+}
+
+static u32 own_causes(void)
+{
+	const struct SCHED *q = kind_of();
+
+	return q->drop_band + q->own[SF_HIGH].early + q->own[SF_LOW].early;
+}
+
+static bool implied(u32 attr, const bool *asked)
+{
+	return attr == TCA_SIFT_EVERY && asked[TCA_SIFT_PROBABILITY];
+}
+
+/* RED */
+static void ask_special(struct request *r, u8 how)
+{
+	put_option(r, TCA_SIFT_RED, how % 4);
+	put_option(r, TCA_SIFT_RED_MIN, 1 + (how >> 2) % 4);
+	put_option(r, TCA_SIFT_RED_WEIGHT, TC_SIFT_WEIGHT_MIN);
+}
 #endif
 
 /*
@@ -46,9 +94,8 @@ static bool keeps_order(const struct packet *packet)
 
 static void options_changed(void)
 {
-	const kind_sched *q = kind_of();
-
-	t.disturbed |= t.sch->q.qlen || q->bands.guarantee.percent || SORTED(q) || !COUNTS(q);
+	t.disturbed |= t.sch->q.qlen || kind_of()->bands.guarantee.percent || is_sorted() ||
+		       !is_counted();
 }
 
 static void was_reset(void)
@@ -57,30 +104,11 @@ static void was_reset(void)
 	options_changed();
 }
 
-/* What is only seen where few options are other ones */
-static void ask_special(struct request *r, u8 how)
-{
-#if IS_RUN2C
-	put_option(r, how & 1 ? TCA_RUN2C_ORDER : TCA_RUN2C_LEARN, how & 1);
-	put_option(r, TCA_RUN2C_OTHER, how >> 1 & 1);
-#else
-	put_option(r, TCA_SIFT_RED, how % 4);
-	put_option(r, TCA_SIFT_RED_MIN, 1 + (how >> 2) % 4);
-	put_option(r, TCA_SIFT_RED_WEIGHT, TC_SIFT_WEIGHT_MIN);
-#endif
-}
-
-static bool implied(u32 attr, const bool *asked)
-{
-	return IMPLIED(attr, asked);
-}
-
 static u32 check_causes(void)
 {
-	const kind_sched *q = kind_of();
+	const struct SCHED *q = kind_of();
 
-	return q->s.drop_limit + q->s.drop_memory + q->s.drop_buffer + RED_DROPS(q) +
-	       OTHER_DROPS(q);
+	return q->s.drop_limit + q->s.drop_memory + q->s.drop_buffer + own_causes();
 }
 
 /* Of those with a record classes tell what waits in the low band. */
@@ -191,10 +219,10 @@ static void check_records(const struct counted *of)
 
 static void check_kind(struct sums *sums)
 {
-	kind_sched *q = kind_of();
+	struct SCHED *q = kind_of();
 	struct counted *of = calloc(q->s.table.sets * SF_WAYS + 1, sizeof(*of));
 
-	if (SORTED(q)) {
+	if (is_sorted()) {
 		check_sorted(of, sums);
 	} else {
 		check_band(&q->bands.band[SF_HIGH], of, sums);

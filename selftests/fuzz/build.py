@@ -41,7 +41,7 @@ _INCLUDE = (
 ).split()
 _FIRST = ("linux/compiler-version.h", "linux/kconfig.h", "linux/compiler_types.h")
 _FLAGS = (
-    '-nostdinc -std=gnu11 -m64 -g -fms-extensions -fno-strict-aliasing -ffunction-sections'
+    "-nostdinc -std=gnu11 -m64 -g -fms-extensions -fno-strict-aliasing -ffunction-sections"
     ' -fdata-sections -D__KERNEL__ -D__arch_um__ -DSUBARCH="x86" -DMODULE -DKBUILD_MODNAME="fuzz"'
     ' -DKBUILD_BASENAME="fuzz" -DKBUILD_MODFILE="fuzz"'
 ).split()

@@ -5,9 +5,9 @@
  *
  * The module is compiled with the headers of the native kernel (vm/kernels.py), which is a program
  * of user space as this is, and linked with what that kernel has for it, from its own sources:
- * netlink attributes, rbtrees, the flow dissector, statistics. A shim of headers would be an opinion
- * about the kernel, and would have to follow it. What is left to write is in kernel.c: packets,
- * memory, the clock and the parent, which is what an input is to decide about.
+ * netlink attributes, rbtrees, the flow dissector, statistics. Headers of our own would be an
+ * opinion about the kernel, and would have to follow it. What is left to write is in kernel.c:
+ * packets, memory, the clock and the parent, which is what an input is to decide about.
  *
  * Whoever plays the kernel here is the test: the caller of a qdisc as the root, with packets that
  * come back from the driver, or as the leaf of a class, which counts what it is told, peeks, and
@@ -31,9 +31,6 @@
 #define MESSAGE		4096
 #define FLOWS		256	/* of which the input speaks by a byte */
 #define REMEMBERED	4096
-
-int init_module(void);
-void cleanup_module(void);
 
 struct fuzz_counts fuzz_counts;
 
@@ -90,6 +87,14 @@ static u32 word(u32 bytes)
 	while (bytes--)
 		value = value << 8 | byte();
 	return value;
+}
+
+/* Something of any order of magnitude: the first byte, and then by how many bits it is shifted */
+static u64 scaled(u32 bits)
+{
+	u64 value = byte();
+
+	return value << byte() % bits;
 }
 
 static bool more(void)
@@ -318,7 +323,7 @@ static void left(struct sk_buff *skb)
 	struct packet *packet = packet_of(skb);
 	u32 at = packet->flow % REMEMBERED;
 
-	say("  left: flow %x, number %u, %u bytes\n", packet->flow, packet->number,
+	say("  leaves: flow %x, number %u, %u bytes\n", packet->flow, packet->number,
 	    qdisc_pkt_len(skb));
 	CHECK(packet->owner == QDISC);
 	CHECK(!skb->next || skb_queue_len(&t.sch->gso_skb));
@@ -462,7 +467,7 @@ static void enqueue(struct packet *packet)
 	begin(false);
 	packet->owner = QDISC;
 	ret = t.sch->enqueue(skb, t.sch, &t.free);
-	say("enqueue: flow %x, number %u, %u bytes, gso %u: %d, %u waiting\n", flow, first, len,
+	say("comes: flow %x, number %u, %u bytes, gso %u: %d, %u waiting\n", flow, first, len,
 	    gso, ret, t.sch->q.qlen);
 	/* What was split is gone, and its segments are there instead. */
 	segments = kernel.numbers - first;
@@ -498,7 +503,7 @@ static void enqueue(struct packet *packet)
 static u64 choose(const struct sf_option *row)
 {
 	bool is_signed = row && row->policy.type == NLA_S32;
-	u64 low = 0, most = U32_MAX;
+	u64 low = 0, most = U32_MAX, value;
 	u8 how = byte();
 
 	/* Else most of them would make it a qdisc that nobody has. */
@@ -534,11 +539,12 @@ static u64 choose(const struct sf_option *row)
 	case 9:
 		return word(4);
 	case 10:
-		return (u64)word(4) << 32 | word(4);
+		value = word(4);
+		return value << 32 | word(4);
 	default:
 		if (most - low < 256)
 			return low + byte() % (most - low + 1);
-		return low + ((u64)byte() << byte() % 24);
+		return low + scaled(24);
 	}
 }
 
@@ -562,7 +568,8 @@ static void ask(struct request *r, u32 count)
 		r->nest.nla_type &= ~NLA_F_NESTED;
 		break;
 	case 1:
-		put_attribute(r, 1 + byte() % OPTIONS.max, &junk, byte() % 9);
+		attr = 1 + byte() % OPTIONS.max;
+		put_attribute(r, attr, &junk, byte() % 9);
 		break;
 	case 2:
 		put_attribute(r, word(2), &junk, 4);
@@ -575,8 +582,9 @@ static void ask(struct request *r, u32 count)
 		put_attribute(r, OPTIONS.pad, &junk, byte() % 9);
 		break;
 	case 5:
+		how = byte();
 		if (r->nest.nla_len > NLA_HDRLEN)
-			r->bytes[NLA_HDRLEN + byte() % (r->nest.nla_len - NLA_HDRLEN)] ^= byte();
+			r->bytes[NLA_HDRLEN + byte() % (r->nest.nla_len - NLA_HDRLEN)] ^= how;
 		break;
 	}
 }
@@ -641,7 +649,7 @@ static void change(void)
 	tell(&was);
 	err = t.sch->ops->change(t.sch, &r->nest, &extack);
 	tell(&is);
-	say("change: %d\n", err);
+	say("options: %d\n", err);
 	fuzz_counts.changes++;
 	fuzz_counts.dropped += kernel.freed_later;
 	CHECK_EQUAL(t.sch->qstats.drops - drops, kernel.freed_later);
@@ -802,7 +810,7 @@ static void reset(void)
 	struct Qdisc *sch = t.sch;
 	u32 held = sched()->held, qlen = sch->q.qlen, backlog = sch->qstats.backlog;
 
-	say("reset\n");
+	say("all is lost\n");
 	begin(true);
 	sch->ops->reset(sch);
 	CHECK_EQUAL(kernel.freed_later, held);
@@ -839,9 +847,23 @@ static void destroy(bool is_reset)
 	t.sch = NULL;
 }
 
-enum { LEAF = 1, DEQUEUE_DROPS = 2, UNNAMED = 4, STAB = 8, NO_MEMORY = 16, WRAP = 32, LATE = 64,
-       DEFAULT = 128 };
-enum { SHAPED = 32, SMALL = 64, SPECIAL = 128 };
+/* Bits of the bytes that say how */
+enum {
+	LEAF		= 1,
+	DEQUEUE_DROPS	= 2,
+	UNNAMED		= 4,
+	STAB		= 8,
+	NO_MEMORY	= 16,
+	WRAP		= 32,
+	LATE		= 64,
+	DEFAULT		= 128,
+};
+
+enum {
+	SHAPED		= 32,
+	SMALL		= 64,
+	SPECIAL		= 128,
+};
 
 /* Make one, or fail to. */
 static bool create(void)
@@ -885,7 +907,7 @@ static bool create(void)
 		if (OPTIONS.rows[i].fixed)
 			put_option(r, OPTIONS.rows[i].attr, 8 << sizes % 5);
 	if (sizes & SHAPED)
-		put_option(r, OF_KIND(KIND, _common).rate, 1 + (byte() << byte() % 20));
+		put_option(r, OF_KIND(KIND, _common).rate, 1 + scaled(20));
 	if (sizes & SMALL)
 		put_option(r, OF_KIND(KIND, _common).limit, 1 + byte());
 	if (sizes & SPECIAL)
@@ -926,8 +948,15 @@ static const u32 lengths[] = {
 	60, 64, 74, 98, 200, 512, 513, 526, 590, 1000, 1514, 1514, 1518, 9014, 0, 0,
 };
 
-enum { IS_GSO = 1, IS_PAGES = 2, TO_1 = 4, TO_2 = 8, IS_HUGE = 16, IS_FAT = 32, IS_CUT = 64,
-       IS_OLD = 128 };
+enum {
+	IS_GSO		= 1,
+	IS_PAGES	= 2,
+	TO_1		= 4,
+	TO_2		= 8,
+	IS_FAT		= 32,
+	IS_CUT		= 64,
+	IS_OLD		= 128,
+};
 
 static void send(const struct recipe *r, u8 more)
 {
@@ -990,7 +1019,7 @@ static void one(void)
 
 	r.seq = t.seq[flow];
 	if (more & IS_OLD)
-		r.seq += (s32)word(4) >> (byte() % 32);
+		r.seq -= (u32)scaled(24);
 	else
 		t.seq[flow] += r.len - 40;
 	send(&r, more);
@@ -1051,13 +1080,13 @@ static void clock_step(void)
 static void wake(void)
 {
 	if (kernel.wake_at > kernel.now)
-		pass(kernel.wake_at - kernel.now + byte() * byte());
+		pass(kernel.wake_at - kernel.now + scaled(16));
 }
 
 static void drain(void)
 {
 	u8 count = byte();
-	u64 gap = (u64)byte() << byte() % 24;
+	u64 gap = scaled(24);
 
 	for (; count; count--) {
 		if (t.asleep)

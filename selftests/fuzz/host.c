@@ -2,11 +2,11 @@
 /*
  * fuzz_KIND, by libFuzzer. Without it (SOAK) a program:
  *
- *	PROGRAM PACKETS SEED FILE...	what these files say, and then random operations until so many
- *					packets have come
+ *	PROGRAM PACKETS SEED FILE...
+ *
+ * What these files say, and then random operations until so many packets have come
  */
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -67,15 +67,15 @@ int main(int argc, char **argv)
 	for (i = 3; i < argc; i++)
 		replay(argv[i]);
 	fuzz_random(strtoull(argv[2], NULL, 10), strtoull(argv[1], NULL, 10));
-	printf("%llu operations, %llu qdiscs, %llu changes (%llu refused)\n", c->operations, c->made,
-	       c->changes, c->refused);
+	printf("%llu operations, %llu qdiscs, %llu changes (%llu refused)\n",
+	       c->operations, c->made, c->changes, c->refused);
 	printf("%llu packets came, %llu were sent, %llu dropped\n", c->came, c->sent, c->dropped);
 	return c->came != c->sent + c->dropped;
 }
 #else
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	fuzz_input(data, size);
 	return 0;

@@ -27,10 +27,7 @@ struct net init_net;
 struct module __this_module;
 static struct task_struct task;
 struct task_struct *cpu_tasks[NR_CPUS] = { &task };
-unsigned long volatile jiffies;
-
-int flow_dissector_init(void);
-void __asan_poison_memory_region(const volatile void *at, size_t size) __weak;
+typeof(jiffies) jiffies;
 
 static unsigned long jiffies_from;
 
@@ -135,9 +132,9 @@ static void packet_head(struct sk_buff *skb, u32 linear)
 	skb->data = skb->head + NET_SKB_PAD;
 	skb->end = end;
 	skb_set_tail_pointer(skb, linear);
-	if (__asan_poison_memory_region)
-		__asan_poison_memory_region(skb->data + linear,
-					    end - NET_SKB_PAD - linear);
+#ifdef __SANITIZE_ADDRESS__
+	__asan_poison_memory_region(skb->data + linear, end - NET_SKB_PAD - linear);
+#endif
 }
 
 /* A packet of @len bytes, of which the first @copied are given and @linear in the linear part */
@@ -367,7 +364,7 @@ void do_trace_netlink_extack(const char *message)
 {
 }
 
-/* Conntrack: what it says of a packet are its addresses of before NAT, the last ones of ten hosts. */
+/* Conntrack: what it says of a packet are its addresses before NAT, of one of ten hosts. */
 bool nf_ct_get_tuple_skb(struct nf_conntrack_tuple *tuple, const struct sk_buff *skb)
 {
 	const struct packet *packet = packet_of(skb);

@@ -38,7 +38,7 @@ struct kernel {
 	u32		freed;		/* by the qdisc itself, in this operation: */
 	u32		freed_later;	/* by rtnl_kfree_skbs() */
 	u32		blocks;		/* memory that was allocated and is not freed */
-	u32		unsplit;	/* GSO packets of which there was no memory or no way to be split */
+	u32		unsplit;	/* GSO packets that could not be split */
 	u32		fail_in;	/* the allocation that fails, of those to come; 0: none */
 	u8		no_segments;	/* 1, 2: GSO packets cannot be split */
 	bool		capable;	/* who asks may know it all */
@@ -53,12 +53,22 @@ struct kernel {
 	bool		parent_active;	/* that is the class that it is in */
 	bool		told_empty;	/* it was told so in this operation */
 	struct tcf_proto *filter;	/* NULL: there are none */
-	struct tcf_proto __rcu **filter_list;	/* where it is told that there are */
+	struct tcf_proto __rcu **filter_list;	/* the qdisc's */
 };
 
 extern struct kernel kernel;
 extern struct net_device device;
 extern struct sock who_asks;
+
+/* Of the module */
+int init_module(void);
+void cleanup_module(void);
+
+/* net/core/flow_dissector.c: when the kernel starts */
+int flow_dissector_init(void);
+
+/* Of the sanitizer */
+void __asan_poison_memory_region(const void *at, size_t size);
 
 /* libc's; its headers and the kernel's cannot meet */
 void *aligned_alloc(size_t align, size_t size);

@@ -28,10 +28,10 @@ struct recipe {
 	u32		seq;		/* of TCP */
 	u8		flags;
 	u8		ecn;
-	u32		linear;		/* bytes that are in the linear part, if there are as many */
+	u32		linear;		/* bytes in the linear part, if there are as many */
 	u16		gso_size;	/* 0: not GSO */
 	bool		dodgy;		/* it does not say of how many segments */
-	u32		cut;		/* the packet ends there, in the middle of headers; 0: not */
+	u32		cut;		/* the packet ends there, in its headers; 0: not */
 };
 
 struct writer {
