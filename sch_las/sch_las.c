@@ -224,7 +224,7 @@ static bool las_apply_options(struct las_sched *q, const u64 *opt)
 	u64 was = q->g.s.link.set;
 
 	sf_options_apply(&las_options, q->opt, opt);
-	sf_set_options(&q->g.s, &las_common, opt);
+	sf_set_options(&q->g.s, &las_common, opt, q->g.s.held);
 	if (!others) {
 		sf_groups_set_rate(&q->g, was);
 		return false;

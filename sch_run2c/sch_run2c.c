@@ -497,13 +497,13 @@ static int run2c_parse(struct nlattr *nla, const u64 *live, u64 *opt,
 	return 0;
 }
 
-/* Returns whether something else may wait now. */
-static bool run2c_apply_options(struct run2c_sched *q, const u64 *opt)
+/* Returns whether something else may wait now; packets do wait, or no @more do. */
+static bool run2c_apply_options(struct run2c_sched *q, const u64 *opt, bool more)
 {
 	bool others = sf_others_change(&run2c_options, &run2c_common, q->opt, opt);
 
 	sf_options_apply(&run2c_options, q->opt, opt);
-	sf_set_options(&q->s, &run2c_common, opt);
+	sf_set_options(&q->s, &run2c_common, opt, more);
 	q->bands.guarantee.percent = opt[TCA_RUN2C_GUARANTEE];
 	q->bands.quantum = opt[TCA_RUN2C_QUANTUM];
 	q->recent.linger = msecs_to_jiffies(opt[TCA_RUN2C_LINGER]);
@@ -581,7 +581,7 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 	u64 opt[TCA_RUN2C_MAX + 1];
 	struct sk_buff *all = NULL;
 	struct sf_table table = {};
-	bool other_way, others;
+	bool other_way, others, more;
 	int err;
 
 	err = run2c_parse(nla, q->opt, opt, extack);
@@ -597,9 +597,10 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 		q->s.table = table;
 	}
 	other_way = opt[TCA_RUN2C_ORDER] != q->opt[TCA_RUN2C_ORDER];
+	more = q->s.held;
 	if (other_way)
 		all = run2c_take_all(sch);
-	others = run2c_apply_options(q, opt);
+	others = run2c_apply_options(q, opt, more);
 	if (other_way)
 		run2c_put_back(sch, all);
 	if (others)
@@ -620,7 +621,7 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 	err = run2c_parse(nla, NULL, opt, extack);
 	if (err)
 		return err;
-	run2c_apply_options(q, opt);
+	run2c_apply_options(q, opt, false);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;

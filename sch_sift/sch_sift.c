@@ -476,7 +476,7 @@ static bool sift_apply_options(struct sift_sched *q, const u64 *opt,
 	bool others = sf_others_change(&sift_options, &sift_common, q->opt, opt);
 
 	sf_options_apply(&sift_options, q->opt, opt);
-	sf_set_options(&q->s, &sift_common, opt);
+	sf_set_options(&q->s, &sift_common, opt, q->s.held);
 	q->own[SF_HIGH].limit = opt[TCA_SIFT_HIGH] ?: U32_MAX;
 	q->own[SF_LOW].limit = opt[TCA_SIFT_LOW] ?: U32_MAX;
 	q->bands.guarantee.percent = opt[TCA_SIFT_GUARANTEE];

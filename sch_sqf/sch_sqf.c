@@ -199,7 +199,7 @@ static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 	u64 was = q->g.s.link.set;
 
 	sf_options_apply(&sqf_options, q->opt, opt);
-	sf_set_options(&q->g.s, &sqf_common, opt);
+	sf_set_options(&q->g.s, &sqf_common, opt, q->g.s.held);
 	if (!others) {
 		sf_groups_set_rate(&q->g, was);
 		return false;

@@ -146,8 +146,9 @@ struct sf_common {
 		.ingress	= TCA_ ## KIND ## _INGRESS,		\
 	}
 
-/* Let it be as those of @opt, by attribute. */
-static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at, const u64 *opt)
+/* Let it be as those of @opt, by attribute; packets wait, or no @more do. */
+static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at, const u64 *opt,
+				  bool more)
 {
 	struct sf_shaping shaping = {
 		.rate		= opt[at->rate],
@@ -162,7 +163,7 @@ static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at
 	s->table.idle = msecs_to_jiffies(opt[at->idle]);
 	s->split_from = sf_split_from(opt[at->split_gso], shaping.rate);
 	sf_link_set(&s->link, shaping.rate);
-	sf_shaper_set(&s->shaper, &shaping, s->held);
+	sf_shaper_set(&s->shaper, &shaping, more);
 }
 
 /*
