@@ -435,7 +435,7 @@ static inline int sf_result(struct Qdisc *sch, u32 qlen, u32 backlog,
 			    unsigned int left, unsigned int len)
 {
 	int count = sch->q.qlen - qlen;
-	int bytes = sch->qstats.backlog - backlog;
+	u32 bytes = sch->qstats.backlog - backlog;
 	struct sf_sched *s = qdisc_priv(sch);
 	int ret = NET_XMIT_DROP;
 
