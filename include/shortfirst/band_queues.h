@@ -31,6 +31,7 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include "alloc.h"
 #include "bands.h"
 
 /* In quanta: no queue counts as shorter. */
@@ -90,7 +91,7 @@ static inline void sf_bands_restart(struct sf_bands *b)
  */
 static inline int sf_bands_init(struct sf_bands *b, u32 queues)
 {
-	struct sf_queue *both = kvcalloc(SF_BANDS * queues, sizeof(*both), GFP_KERNEL_ACCOUNT);
+	struct sf_queue *both = kvcalloc(SF_BANDS * queues, sizeof(*both), SF_GFP_TABLE);
 
 	if (!both)
 		return -ENOMEM;

@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/types.h>
+#include "alloc.h"
 
 #define SF_HEAP_CHILDREN	4
 
@@ -48,8 +49,8 @@ static inline bool sf_heap_less(struct sf_heap_node a, struct sf_heap_node b)
 /* sf_heap_init - allocate a heap for queues 0 to @queues - 1; 0 or -ENOMEM */
 static inline int sf_heap_init(struct sf_heap *heap, u32 queues)
 {
-	heap->node = kvcalloc(queues, sizeof(*heap->node), GFP_KERNEL_ACCOUNT);
-	heap->at = kvcalloc(queues, sizeof(*heap->at), GFP_KERNEL_ACCOUNT);
+	heap->node = kvcalloc(queues, sizeof(*heap->node), SF_GFP_TABLE);
+	heap->at = kvcalloc(queues, sizeof(*heap->at), SF_GFP_TABLE);
 	return heap->node && heap->at ? 0 : -ENOMEM;
 }
 

@@ -33,6 +33,7 @@
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 #include <net/codel.h>
+#include "alloc.h"
 #include "flow_key.h"
 #include "flow_tags.h"
 
@@ -197,12 +198,12 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	t->sets = flows / SF_WAYS;
 	t->set_shift = 32 - ilog2(t->sets);
 	sf_flow_secret_init(&t->secret);
-	t->tags = kvcalloc(t->sets, sizeof(*t->tags), GFP_KERNEL_ACCOUNT);
-	t->elsewhere_of = kvcalloc(t->sets, sizeof(*t->elsewhere_of), GFP_KERNEL_ACCOUNT);
-	t->flows = kvcalloc(flows, sizeof(*t->flows), GFP_KERNEL_ACCOUNT);
-	t->queues = kvcalloc(queues, sizeof(*t->queues), GFP_KERNEL_ACCOUNT);
-	t->sums = kvcalloc(flows + 1, sizeof(*t->sums), GFP_KERNEL_ACCOUNT);
-	t->spare = kvcalloc(queues, sizeof(*t->spare), GFP_KERNEL_ACCOUNT);
+	t->tags = kvcalloc(t->sets, sizeof(*t->tags), SF_GFP_TABLE);
+	t->elsewhere_of = kvcalloc(t->sets, sizeof(*t->elsewhere_of), SF_GFP_TABLE);
+	t->flows = kvcalloc(flows, sizeof(*t->flows), SF_GFP_TABLE);
+	t->queues = kvcalloc(queues, sizeof(*t->queues), SF_GFP_TABLE);
+	t->sums = kvcalloc(flows + 1, sizeof(*t->sums), SF_GFP_TABLE);
+	t->spare = kvcalloc(queues, sizeof(*t->spare), SF_GFP_TABLE);
 	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->sums ||
 	    !t->spare)
 		return -ENOMEM;

@@ -37,6 +37,7 @@
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 #include <net/netfilter/nf_conntrack_tuple.h>
 #endif
+#include "alloc.h"
 #include "flow_heap.h"
 #include "flow_key.h"
 #include "flow_table.h"
@@ -517,12 +518,12 @@ static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records, u32 flows)
 {
 	u32 i;
 
-	hosts->of_flow = kvcalloc(flows, sizeof(*hosts->of_flow), GFP_KERNEL_ACCOUNT);
+	hosts->of_flow = kvcalloc(flows, sizeof(*hosts->of_flow), SF_GFP_TABLE);
 	if (!hosts->of_flow)
 		return -ENOMEM;
 	hosts->flows = flows;
-	hosts->host = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->host), GFP_KERNEL_ACCOUNT);
-	hosts->own = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->own), GFP_KERNEL_ACCOUNT);
+	hosts->host = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->host), SF_GFP_TABLE);
+	hosts->own = kvcalloc(records + SF_HOST_FIRST, sizeof(*hosts->own), SF_GFP_TABLE);
 	if (!hosts->host || !hosts->own)
 		return -ENOMEM;
 	for (i = 0; i < records + SF_HOST_FIRST; i++) {

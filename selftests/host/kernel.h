@@ -13,6 +13,8 @@ typedef long long s64;
 typedef unsigned long long u64;
 
 #define GFP_KERNEL_ACCOUNT	0
+#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NOWARN		0
 #define ENOMEM			12
 #define kvcalloc(n, size, flags)	calloc(n, size)
 #define kvfree(p)		free(p)
