@@ -17,7 +17,7 @@ from typing import Protocol
 import pytest
 
 from selftests.lib.command import run
-from selftests.lib.gate import Device, Gate, flow, tcp_flow
+from selftests.lib.gate import Device, Gate, flow, host_flow, tcp_flow
 from selftests.lib.netlink import (
     ACK,
     CREATE,
@@ -34,7 +34,7 @@ from selftests.lib.netlink import (
     attribute,
     options,
 )
-from selftests.lib.options import of
+from selftests.lib.options import Values, of
 
 pytestmark = [pytest.mark.faults, pytest.mark.debug_kernel]
 
@@ -219,11 +219,11 @@ def passes(device: Device) -> None:
     assert len(device.frames()) == 1
 
 
-def add(device: Device, netlink: Netlink, place: str, flows: int, faults: Faults) -> None:
+def add(device: Device, netlink: Netlink, place: str, given: Values, faults: Faults) -> None:
     commands, parent = PLACES[place]
     for command in commands:
         run(f"tc {command}")
-    more = options(of(device.kind).attributes({"flows": flows})) if flows else b""
+    more = options(of(device.kind).attributes(given)) if given else b""
     new = netlink.new(device.kind, CREATE | EXCL, 0x100000, parent, more)
     gone = netlink.message(DELQDISC, ACK, 0x100000, parent)
     each_fails(
@@ -240,12 +240,24 @@ def add(device: Device, netlink: Netlink, place: str, flows: int, faults: Faults
 )
 def test_add(device: Device, netlink: Netlink, place: str, flows: int) -> None:
     """Of 8 flows the tables are small, of 65536 they are vmalloc's."""
-    add(device, netlink, place, flows, Nth())
+    add(device, netlink, place, {"flows": flows} if flows else {}, Nth())
+
+
+def test_add_with_every_option(device: Device, netlink: Netlink, kind: str) -> None:
+    """A rate, hosts, records of them and of flows, queues: whatever the kind has"""
+    table = of(kind)
+    given = {option.name: max(option.good) for option in table.options if option.fixed}
+    add(device, netlink, "root", table.together(table.others | given), Nth())
 
 
 @pytest.mark.parametrize("flows", [0, 1024, 65536])
 def test_no_pages(device: Device, netlink: Netlink, flows: int) -> None:
-    add(device, netlink, "root", flows, NoPages())
+    add(device, netlink, "root", {"flows": flows} if flows else {}, NoPages())
+
+
+@pytest.mark.has("hosts")
+def test_no_pages_for_hosts(device: Device, netlink: Netlink) -> None:
+    add(device, netlink, "root", {"hosts": 3, "host_records": 32768}, NoPages())
 
 
 @pytest.mark.parametrize("there", ["pfifo", "itself"])
@@ -326,6 +338,19 @@ def test_dump(held: Gate, below: Netlink, message: int) -> None:
     whole = len(below.dump(message, parent))
     assert whole == (2 if message == GETQDISC else 10)
     each_fails(below, lambda: below.dump(message, parent), lambda: None, held.state)
+
+
+@pytest.mark.has("hosts")
+def test_dump_of_hosts(gate: Callable[..., Gate], kind: str) -> None:
+    """A class for each flow and each host"""
+    table = of(kind)
+    d0 = gate(table.text(table.records | {"hosts": 1}))
+    for number in range(12):
+        d0.send(host_flow(number, number % 4).frame(100, number))
+    netlink = Netlink(d0.dev)
+    assert len(netlink.dump(GETTCLASS, 0x100000)) == 12 + 4
+    each_fails(netlink, lambda: netlink.dump(GETTCLASS, 0x100000), lambda: None, d0.state)
+    netlink.sock.close()
 
 
 def test_filter(held: Gate, below: Netlink) -> None:
