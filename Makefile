@@ -108,6 +108,7 @@ testtools:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/selftests/modules" modules
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/lab/guest/modules" modules
 	$(MAKE) -C lab/guest
+	$(MAKE) -C selftests/generated
 	$(MAKE) -C tc-plugins own-print shortfirst-nl OWN_PRINT=../selftests/nl
 	cp tc-plugins/shortfirst-nl selftests/nl/
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o vm/lockstep.so \
@@ -168,6 +169,7 @@ clean:
 	$(MAKE) -C sftop clean
 	$(MAKE) -C sched_tcp clean
 	$(MAKE) -C lab/guest clean
+	$(MAKE) -C selftests/generated clean
 	rm -rf build vm/lockstep.so selftests/nl selftests/smoke
 
 setup:
