@@ -105,15 +105,19 @@ class Box:
         return int(re.search(r"Sent (\d+) bytes", told)[1])
 
 
-@pytest.fixture(params=SHELLS)
-def box(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Box]:
-    for name in ("box", "net"):
-        run(f"ip netns add {name}")
+def plug_in() -> None:
     run("ip link add eth0 netns box numtxqueues 2 type veth peer name e1 netns net")
     for name, device, address in (("box", "eth0", "10.9.0.1"), ("net", "e1", "10.9.0.2")):
         run(f"ip -n {name} addr add {address}/24 dev {device}")
         run(f"ip -n {name} link set {device} up")
+
+
+@pytest.fixture(params=SHELLS)
+def box(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Box]:
+    for name in ("box", "net"):
+        run(f"ip netns add {name}")
         run(f"ip -n {name} link set lo up")
+    plug_in()
     made = Box(tmp_path, request.param)
     yield made
     for name in ("box", "net"):
@@ -397,6 +401,106 @@ def test_interrupted(box: Box) -> None:
     box.good("start", "eth0", *BOTH)
     box.good("stop", "eth0")
     assert "sf-try" not in run("ip -n box link")
+
+
+# Before each command that changes something, which these are, counts; after so many all is over, or
+# when half of a file is written
+CHANGES = {
+    "ip": "*add*|*set*|*del*",
+    "tc": "*add*|*replace*|*change*|*del*",
+    "modprobe": "*",
+    "mkdir": "*",
+    "mv": "*",
+    "cat": "",
+}
+COUNT = """case "$*" in
+PATTERN)
+	read -r n <COUNTER
+	echo $((n - 1)) >COUNTER
+	[ "$n" -ne 1 ] || { HALF kill -9 0; } ;;
+esac"""
+HALVES = {"cat": "$real | head -c 20;"}
+
+
+def dies(box: Box, after: int, *words: str) -> bool:
+    """Do something, and kill it, with all that it has begun, before so many changes."""
+    counter = box.home / "counter"
+    counter.write_text(f"{after}\n")
+    for program, pattern in CHANGES.items():
+        half = HALVES.get(program, "")
+        script = COUNT.replace("PATTERN", pattern or '""').replace("HALF", half)
+        box.stand_in(program, script.replace("COUNTER", str(counter)))
+    process = subprocess.Popen(box.command(*words), **box.how({}), start_new_session=True)
+    said, _ = process.communicate()
+    for program in CHANGES:
+        (box.bin / program).unlink()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode != 0
+
+
+def boots(box: Box) -> None:
+    """What is in memory only is gone."""
+    for name in ("eth0", "ifb-eth0", "sf-try"):
+        do(f"ip -n box link del {name}")
+    shutil.rmtree(box.run, ignore_errors=True)
+    plug_in()
+
+
+@pytest.mark.parametrize("box", ["dash"], indirect=True)  # busybox is most programs itself
+@pytest.mark.parametrize("power", [True, False])
+def test_killed_anywhere(box: Box, power: bool) -> None:
+    """Or the power is cut: the settings are the old ones or the new ones, and what is done again is
+    done as if it had not been tried. Some of the places are enough at a time."""
+    old, words = ("--up", "7mbit"), (*BOTH, "--nat", "--link", "docsis")
+    conf = box.etc / "eth0.conf"
+    settings, roots = [], []
+    for each in (old, words):
+        box.good("start", "eth0", *each)
+        settings.append(conf.read_text())
+        roots.append(box.root().split()[2:])
+        box.good("stop", "eth0")
+    left = []  # what is there when it is killed
+    for first in (True, False):  # the settings are new, or others than before
+        number, died = first + 2 * power, True
+        while died:
+            number += 5
+            shutil.rmtree(box.etc)
+            run("tc -n box qdisc replace dev eth0 root handle 77: fq_codel limit 500")
+            before = box.all()[:3]
+            if not first:
+                box.good("start", "eth0", *old)
+            died = dies(box, number, "start", "eth0", *words)
+            left.append(conf.read_text() if conf.exists() else "")
+            assert left[-1] in (["", settings[1]] if first else settings)
+            if power:
+                boots(box)
+                if left[-1]:
+                    box.good("apply", "eth0")
+                    assert box.root().split()[2:] == roots[settings.index(left[-1])]
+            again = number // 5 % 2
+            box.good("start", "eth0", *(words if again else old))
+            assert conf.read_text() == settings[again] and list(box.etc.iterdir()) == [conf]
+            assert box.root().split()[2:] == roots[again]
+            if power:
+                boots(box)
+            else:
+                box.good("stop", "eth0")
+                assert box.all()[:3] == before, f"killed before change {number}"
+        assert number > 12
+    assert set(left) == {"", *settings}
+
+
+@pytest.mark.parametrize("box", ["dash"], indirect=True)
+def test_settings_are_on_the_disk(box: Box) -> None:
+    """Before they have their name: after a power cut there would be an empty file else."""
+    for program in ("sync", "mv"):
+        box.stand_in(program, f'echo {program} "$1" >>{box.home}/done')
+    for rate in ("5mbit", "6mbit"):
+        box.good("start", "eth0", "--up", rate)
+    box.good("stop", "eth0")
+    done = (box.home / "done").read_text().splitlines()
+    new = box.etc / "eth0.conf.new"
+    assert [line for line in done if str(new) in line] == [f"sync {new}", f"mv {new}"] * 3
 
 
 def test_anybody(box: Box) -> None:
