@@ -165,7 +165,10 @@ static inline void sf_recent_refused(struct Qdisc *sch, const struct sf_place *t
 		sf_flow_sums(&s->table, to->flow)->drops++;
 }
 
-/* A packet that waited is dropped, before sf_recent_del(): it was not sent. */
+/*
+ * A packet that waited is dropped, before sf_recent_del(): it was not sent. If its flow has begun
+ * anew since, it is not in the sums.
+ */
 static inline void sf_recent_dropped(struct sf_sched *s, const struct sk_buff *skb)
 {
 	struct sf_sums *sums;
@@ -173,8 +176,8 @@ static inline void sf_recent_dropped(struct sf_sched *s, const struct sk_buff *s
 	if (sf_cb(skb)->flow == SF_NO_FLOW)
 		return;
 	sums = &s->table.sums[sf_cb(skb)->flow];
-	sums->bytes -= qdisc_pkt_len(skb);
-	sums->packets -= sf_pkt_segs(skb);
+	sums->bytes -= min_t(u64, sums->bytes, qdisc_pkt_len(skb));
+	sums->packets -= min_t(u64, sums->packets, sf_pkt_segs(skb));
 	sums->drops++;
 }
 
