@@ -160,6 +160,9 @@
 #define SF_LARGE		1
 #define SF_NOT_TCP		2
 
+/* So many queues that have sent since are put in order for one packet that is lost. */
+#define SF_ORDERED		4096
+
 /* Of so many equal queues, if there are more, one is drawn to lose a packet. */
 #define SF_DRAW			16
 
@@ -618,22 +621,24 @@ static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue
 
 /*
  * The first of the losers; none if no queue has had two packets. As they send, queues
- * become less of losers than they were when they were put there, never more.
+ * become less of losers than they were when they were put there, never more. If very many have, it
+ * may be one of them.
  */
 static struct sf_queue *sf_groups_first_loser(struct sf_groups *g,
 					      const struct sf_order *order)
 {
 	struct sf_heap_node node;
 	struct sf_queue *queue;
+	u32 i;
 
-	while (g->losers.size) {
+	for (i = 0; g->losers.size && i < SF_ORDERED; i++) {
 		queue = &g->s.table.queues[g->losers.node[0].queue];
 		node = sf_groups_loser(g, queue, order);
 		if (node.rank == g->losers.node[0].rank)
 			return queue;
 		sf_heap_lower(&g->losers, node);
 	}
-	return NULL;
+	return g->losers.size ? &g->s.table.queues[g->losers.node[0].queue] : NULL;
 }
 
 /* The first of a host's own losers, or of those in the top lists, of as many as are looked at */
