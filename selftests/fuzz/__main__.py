@@ -124,10 +124,8 @@ def seeded(time: int) -> int:
         missed += well
         why = said.splitlines()[0].removeprefix(f"{bug['kind']}: ").replace(f"{tree}/", "")
         found = "not" if well else f"{monotonic() - began:.0f} s"
-        rows.append((bug["name"], bug["kind"], found, why.replace(f"{TREE}/", "")))
-        print(
-            "  ".join(word.ljust(width) for word, width in zip(rows[-1], (72, 5, 6, 0))), flush=True
-        )
+        why = why.replace(f"{TREE}/", "")
+        print(f"{bug['name']:72}  {bug['kind']:5}  {found:>5}  {why}", flush=True)
     return bool(missed)
 
 

@@ -80,7 +80,7 @@ def clang() -> str:
     for name in (os.environ.get("CLANG", "clang"), "clang-19", "clang-14"):
         if shutil.which(name):
             return name
-    raise VMError("clang is not there: install clang-14, llvm-14 and libclang-rt-14-dev, or later")
+    raise VMError("no clang: apt-get install clang-19 llvm-19 libclang-rt-19-dev")
 
 
 def llvm(tool: str) -> str:

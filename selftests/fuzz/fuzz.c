@@ -902,10 +902,10 @@ static bool create(void)
 		t.root->stab = stab_new(byte());
 	kernel.now = NSEC_PER_SEC;
 	kernel_jiffies(how & LATE ? U32_MAX - (u32)byte() * HZ : 1000);
-	/* What they do when they are full is what is of interest: small tables. */
+	/* What they do when they are full is what is of interest: small tables, mostly. */
 	for (i = 0; i < OPTIONS.count; i++)
 		if (OPTIONS.rows[i].fixed)
-			put_option(r, OPTIONS.rows[i].attr, 8 << sizes % 5);
+			put_option(r, OPTIONS.rows[i].attr, 8 << (sizes % 32 < 28 ? sizes % 5 : 7));
 	if (sizes & SHAPED)
 		put_option(r, OF_KIND(KIND, _common).rate, 1 + scaled(20));
 	if (sizes & SMALL)

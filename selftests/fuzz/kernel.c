@@ -265,6 +265,7 @@ static struct packet *segment_new(const struct packet *whole, u32 data, u32 from
 	int at = skb_transport_offset(skb);
 	struct tcphdr *th;
 
+	seg->truesize *= max_t(u32, 1, skb->truesize / SKB_TRUESIZE(skb->len));
 	memcpy(seg->cb, skb->cb, sizeof(seg->cb));
 	seg->protocol = skb->protocol;
 	seg->priority = skb->priority;

@@ -9,7 +9,7 @@ import pytest
 from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked
 from vm.root import VMError
 
-PACKETS = 20000
+PACKETS = 1_000_000
 
 
 @pytest.fixture(scope="module")
