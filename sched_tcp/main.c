@@ -287,8 +287,8 @@ static bool drop(const char *user)
 	}
 	entry = getpwnam(user);
 	/* Who is of its group may ask it */
-	if (entry && !lchown(core.config->control, -1, entry->pw_gid) && !initgroups(user, entry->pw_gid) &&
-	    !setgid(entry->pw_gid) && !setuid(entry->pw_uid))
+	if (entry && !lchown(core.config->control, -1, entry->pw_gid) &&
+	    !initgroups(user, entry->pw_gid) && !setgid(entry->pw_gid) && !setuid(entry->pw_uid))
 		return true;
 	log_line(LOG_ERR, "no-user", "user=%s why=%s", user,
 		 entry ? strerror(errno) : "there is none of that name");

@@ -208,8 +208,8 @@ static inline bool sf_host_is(const struct sf_hosts *hosts, u32 n, const struct 
 /*
  * Let the addresses be those that a connection had before NAT. What leaves has them in its entry
  * of conntrack. What comes and was not seen by it yet, as on ifb, is what would answer: then the
- * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes, nor
- * does it for what is not IPv4 and has none yet: it would be looked up as if it were.
+ * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes,
+ * nor does it for what is not IPv4 and has none yet: it would be looked up as if it were.
  */
 static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_key *key)
 {

@@ -28,7 +28,7 @@ struct packet {
 	u32		classid;	/* and where they send it */
 	bool		classed;	/* they, or its priority, may have chosen its class */
 	u32		copied;		/* bytes of @bytes that are there */
-	u8		bytes[PACKET_ROOM];	/* the headers and more, all of them linear or not */
+	u8		bytes[PACKET_ROOM];	/* the headers and more, linear or not */
 };
 
 /* What a test may read, and set */

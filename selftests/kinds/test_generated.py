@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Requests and packets made at random, a few of them: selftests/generated, of which a guest's job makes
-as many as are wanted."""
+"""Requests and packets made at random, a few of them: selftests/generated, of which a guest's job
+makes as many as are wanted.
+"""
 
 import re
 

@@ -51,8 +51,8 @@ def sample() -> None:
     rng = random.Random("sample")
     while True:
         time.sleep(0.05)
-        (SAMPLING / "skip_watch").write_text(str(rng.randint(100, 1000)))
-        for context, most in (("task", 500), ("interrupt", 100)):
+        (SAMPLING / "skip_watch").write_text(str(rng.randint(50, 500)))
+        for context, most in (("task", 200), ("interrupt", 50)):
             (SAMPLING / f"udelay_{context}").write_text(str(rng.randint(1, most)))
 
 
