@@ -136,7 +136,7 @@ static __always_inline u64 run2c_learned(const struct run2c_sched *q, struct sf_
 		return RUN2C_RANK_MAX;
 	}
 	f->strayed = false;
-	f->seen = jiffies;
+	WRITE_ONCE(f->seen, jiffies);
 	if (from >= RUN2C_WINDOW)
 		rank = last + (from - RUN2C_WINDOW);
 	else	/* Older than the first that was seen: as the first */
@@ -159,7 +159,7 @@ static __always_inline u64 run2c_counted(const struct run2c_sched *q, struct sf_
 	u32 now = jiffies, rank;
 	u64 leak = mul_u64_u32_shr(q->leak, now - f->seen, RUN2C_LEAK_SHIFT);
 
-	f->seen = now;
+	WRITE_ONCE(f->seen, now);
 	f->count -= min_t(u64, leak, f->count);
 	rank = f->count;
 	/* Nothing passes by what is here of its flow. */

@@ -105,7 +105,7 @@ static void sift_rate(struct sift_sched *q, struct sf_flow *f, u32 len)
 	u32 now = jiffies, most = q->opt[TCA_SIFT_SLOW] * SIFT_FAST_SECONDS;
 	u64 leak = mul_u64_u32_shr(q->leak, now - f->seen, SIFT_LEAK_SHIFT);
 
-	f->seen = now;
+	WRITE_ONCE(f->seen, now);
 	f->level = min(f->level, most);
 	if (leak >= f->level) {
 		f->level = 0;

@@ -9,7 +9,7 @@
  *	flows + 1 ...	X:4001 ...		a host, by its number: groups.h
  *
  * A dump may be of a million flows. It comes in parts, each of which begins at the place where the
- * one before has ended. Which class is told next is found without the qdisc's lock: by plain reads
+ * one before has ended. Which class is told next is found without the qdisc's lock: by single reads
  * of what others write, so that one that just comes or goes may be told or not. What is told of it
  * is copied under the lock, for one class at a time, by the operation dump; dump_stats, which the
  * core calls next, adds the rest of that. Both are under RTNL.
@@ -75,7 +75,11 @@ static inline bool sf_class_rest(const struct sf_table *t)
 {
 	const struct sf_sums *rest = sf_sums_of(t, SF_NO_FLOW);
 
-	return READ_ONCE(t->elsewhere) || READ_ONCE(rest->bytes) || READ_ONCE(rest->drops);
+	/*
+	 * Sums are counted by plain writes, as each packet needs some. What is read meanwhile is
+	 * only compared with 0: at worst it is not told this time.
+	 */
+	return READ_ONCE(t->elsewhere) || data_race(rest->bytes) || data_race(rest->drops);
 }
 
 /* Tell of the class at @arg->count and go on, or stop there: false. */

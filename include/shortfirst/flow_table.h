@@ -265,7 +265,7 @@ static inline void sf_queue_release(struct sf_table *t, struct sf_queue *queue)
 
 	t->spare[t->spares] = f->queue;
 	t->spares++;
-	f->seen = jiffies;
+	WRITE_ONCE(f->seen, jiffies);
 	WRITE_ONCE(f->queue, 0);
 }
 
@@ -292,14 +292,14 @@ static __always_inline struct sf_sums *sf_flow_sums(const struct sf_table *t,
 static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
 {
 	t->elsewhere_of[set]++;
-	t->elsewhere++;
+	sf_count(t->elsewhere, 1);
 }
 
 /* It no longer does. */
 static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
 {
 	t->elsewhere_of[set]--;
-	t->elsewhere--;
+	sf_count(t->elsewhere, -1);
 	if (!t->elsewhere)
 		t->queues_short = false;
 }
@@ -424,7 +424,7 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
 	t->assigned++;
 	f->key = *key;
 	sf_flow_forget(t, f);
-	f->seen = now;
+	WRITE_ONCE(f->seen, now);
 	return f;
 }
 

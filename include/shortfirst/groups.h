@@ -1316,7 +1316,7 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 		leak = 0;
 	most = f->attained - min_t(u64, f->attained, waiting);
 	f->attained -= min(most, leak);
-	f->seen = now;
+	WRITE_ONCE(f->seen, now);
 }
 
 /*
@@ -1342,7 +1342,7 @@ static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f
 		sf_flow_forget(&g->s.table, f);
 	sf_groups_forgive(g, f, now);
 	if (!f->queue)
-		f->seen = now;
+		WRITE_ONCE(f->seen, now);
 }
 
 /*

@@ -316,12 +316,13 @@ static inline void sf_host_take(struct sf_hosts *hosts, u32 n)
 {
 	struct sf_flow *f;
 
-	if (hosts->host[n].queues++)
+	sf_count(hosts->host[n].queues, 1);
+	if (hosts->host[n].queues > 1)
 		return;
 	hosts->waiting++;
 	f = sf_host_record(hosts, n);
 	if (f)
-		f->queue = 1;
+		WRITE_ONCE(f->queue, 1);
 }
 
 /* It is no longer in the heap of those with the most waiting. */
@@ -341,13 +342,14 @@ static inline void sf_host_release(struct sf_hosts *hosts, u32 n)
 	struct sf_host *h = &hosts->host[n];
 	struct sf_flow *f;
 
-	if (--h->queues)
+	sf_count(h->queues, -1);
+	if (h->queues)
 		return;
 	hosts->waiting--;
 	f = sf_host_record(hosts, n);
 	if (f) {
-		f->queue = 0;
-		f->seen = jiffies;
+		WRITE_ONCE(f->queue, 0);
+		WRITE_ONCE(f->seen, jiffies);
 		/* Of a short flow's packet it is known already: sf_host_attain(). */
 		f->attained = sf_host_level(hosts, h, f->seen);
 	}
