@@ -50,7 +50,7 @@ HOME = CHECKOUT / "build/mutants"
 RESULTS = HOME / "results"
 REASONS = Path(__file__).with_name("survivors.toml")
 LIMIT = 10
-SHORTEST = 60  # seconds of silence that are never too many, on a busy machine
+SHORTEST = 180  # seconds of silence that are never too many, on a busy machine
 SLOW = "::test_ten_changes_a_second["  # takes as long as all others of a kind
 PROGRAMS = ("tdc", "installcheck", "completion", "nl", "scripts")
 LAST = "selftests/kinds/test_left_over.py"  # after all others
@@ -252,6 +252,8 @@ class Tests:
         for test in told.tests:
             if test.passed is False:
                 return Result(KILLED, test.name, test.text)
+        if not any(test.began for test in told.tests):  # nor is a module loaded
+            raise VMError(f"no test was begun: {error}")
         if error or told.trouble:
             error = error or told.trouble[0]
             return Result(KILLED, f"{told.now() or 'no test'}: {error}", error)
