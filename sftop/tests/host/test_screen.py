@@ -161,10 +161,8 @@ def test_sort(screen: Screen, size: tuple[int, int]) -> None:
     waited = ["4.0ms", "3.6ms"]
     screen.until(lambda lines: column(lines, panes(lines)[0][:2], "WAITED") == waited)
     screen.keys("s")
-    lines = screen.has(" Sort by")
-    assert [line.split()[0] for line in lines if "|" in line[:12]][1:] == [
-        *("rate", "waiting", "waited", "drops", "bytes", "attained")
-    ]
+    sorts = ["rate", "waiting", "waited", "drops", "bytes", "attained"]
+    screen.until(lambda lines: [line.split()[0] for line in lines if "|" in line[:12]][1:] == sorts)
     screen.keys("Down", "Down", "Enter")  # from waiting to drops
     screen.lacks(" Sort by")
     screen.until(lambda lines: ":10100 " in panes(lines)[1][0])
