@@ -30,15 +30,23 @@
  *	what the link had sent when its first packet came + patience * its size
  *
  *   and whoever comes once the link has sent that much goes behind it, however short he is.
+ *   Who sends more than one packet of each tuple makes them known. So short flows come to be a
+ *   crowd when as many of them wait as `newcomers`, or SF_CROWD that have half of what may wait,
+ *   and are one until none of them waits. A few larger ones are none: who is smaller passes by.
+ *   As long as they are, who is young, which is not yet of SF_AGE, comes to the newcomers, known or
+ *   not, and remains there: what waits already is served by and by, and of the others each sort
+ *   has its turn, and its room. To be old takes packets in SF_AGE measurements of the link, and
+ *   `forgive_share`. Without `known_share` nothing is a crowd.
  * - A long flow has attained more than `fair`, or than the link sends in half of `buffer`.
  *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
  *   `long_share` of the bytes. Until that comes to SF_DEBT it costs short ones nothing: what long
  *   ones have had beyond it counts, as does a time in which none of them waited. Then they are
  *   late, and owed as much as fair queueing would give them, until nobody else waits.
  *   Of what newcomers and short flows send those short ones have that part, too, that have
- *   waited for SF_OVERDUE. A short flow that is the first and has no more than SF_SMALL
- *   waiting, such as a call, goes ahead of all these, whatever they are owed, for an eighth of what
- *   they send (SF_AHEAD); they share the rest. A long flow's own queue is held short by CoDel
+ *   waited for SF_OVERDUE; in a crowd those who have for SF_CROWDED have `known_share`, if that is
+ *   more. A short flow that is the first and has no more than SF_SMALL waiting, such as a call,
+ *   goes ahead of all these, whatever they are owed, for an eighth of what they send (SF_AHEAD);
+ *   they share the rest. A long flow's own queue is held short by CoDel
  *   (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
  * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
@@ -137,17 +145,21 @@
 
 /*
  * Newcomers and short flows leave long_share to those short flows, too, that have waited for so
- * long: each time a full packet is owed, in hundredths of bytes, one of them has it. SF_SOUGHT
- * queues are looked at for one, in turn, and so many of the last by rank. If there is none there
- * is no other look until such a part of the debt is owed.
+ * long, or in a crowd for less: each time a full packet is owed, in hundredths of bytes, one of
+ * them has it. SF_SOUGHT queues are looked at for one, in turn, and so many of the last by rank.
+ * If there is none there is no other look until such a part of the debt is owed.
  */
 #define SF_OWED			(100 * ETH_FRAME_LEN)
 #define SF_OVERDUE		MS2TIME(1500)
+#define SF_CROWDED		MS2TIME(200)
 #define SF_LAST			16
 #define SF_LOOK_SHIFT		8
 
 /* When a packet is of no use any more: see above */
 #define SF_STALE		4
+
+/* So many short flows can be a crowd by what they have waiting. */
+#define SF_CROWD		64
 
 /* When a queue is sought, that of whatever host */
 #define SF_ANY_HOST		U32_MAX
@@ -422,6 +434,9 @@ static __always_inline void sf_groups_add(struct sf_groups *g, struct sf_lists *
 
 	sf_lists_count(l, group, g->debt_max);
 	if (group == SF_SHORT_FLOWS) {
+		l->crowd |= l->queues[group] >= g->newcomers_max ||
+			    (l->queues[group] >= SF_CROWD &&
+			     l->waiting[group] > g->s.link.room / 2);
 		queue->rank = order->rank(g, f, queue);
 		rb_add_cached(&queue->node, &l->ranked, sf_groups_less);
 		return;
@@ -492,18 +507,46 @@ static __always_inline void sf_groups_leave(struct sf_groups *g, struct sf_queue
 	queue->group = SF_NOBODYS;
 }
 
+/* Those that a queue with packets is to be in, if it is no long flow's */
+static __always_inline const struct sf_lists *sf_groups_lists_for(const struct sf_groups *g,
+								  const struct sf_queue *queue)
+{
+	if (unlikely(queue->host) && sf_host_over(&g->hosts, &g->hosts.host[queue->host]))
+		return &g->hosts.own[queue->host];
+	return &g->top;
+}
+
+/* Are the short flows a crowd? */
+static __always_inline bool sf_groups_crowded(const struct sf_groups *g, const struct sf_lists *l)
+{
+	return unlikely(l->crowd) && g->known_share;
+}
+
+/* Does a short flow come to the newcomers there, though it is known, since it is young? */
+static __always_inline bool sf_groups_crowded_out(const struct sf_groups *g,
+						  const struct sf_lists *l,
+						  const struct sf_flow *f)
+{
+	return sf_groups_crowded(g, l) && (f->age < SF_AGE || !g->share) && !f->priority;
+}
+
 /* Which order a queue with packets belongs to */
 static __always_inline u8 sf_groups_group(const struct sf_groups *g,
 					  const struct sf_queue *queue,
 					  const struct sf_flow *f,
 					  const struct sf_order *order)
 {
+	bool fresh = !f->known && order->newcomers(g);
+
 	if (unlikely(sf_is_elsewhere(queue)))
 		return SF_LONG_FLOWS;
-	if (!f->known && order->newcomers(g))
-		return sf_groups_is_new(queue->group) ? queue->group :
-			SF_NEW_FLOWS + sf_groups_sort(&f->key, queue->head);
-	return f->attained >= g->fair_from && !f->priority ? SF_LONG_FLOWS : SF_SHORT_FLOWS;
+	if (!fresh && f->attained >= g->fair_from && !f->priority)
+		return SF_LONG_FLOWS;
+	if (!fresh && (queue->group == SF_SHORT_FLOWS ||
+		       !sf_groups_crowded_out(g, sf_groups_lists_for(g, queue), f)))
+		return SF_SHORT_FLOWS;
+	return sf_groups_is_new(queue->group) ? queue->group :
+		SF_NEW_FLOWS + sf_groups_sort(&f->key, queue->head);
 }
 
 /*
@@ -1116,7 +1159,8 @@ static __always_inline struct sf_queue *sf_groups_next_short(struct sf_groups *g
 }
 
 /* Of the queues in turn the next one of a short flow that has waited for too long, or NULL */
-static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
+static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now,
+				       codel_time_t long_ago)
 {
 	struct sf_queue *queue;
 	u32 i;
@@ -1126,7 +1170,7 @@ static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
 			g->hand = SF_FIRST_QUEUE;
 		queue = &g->s.table.queues[g->hand];
 		if (queue->group == SF_SHORT_FLOWS && !queue->own &&
-		    now - sf_groups_codel_time(queue->head) > SF_OVERDUE)
+		    now - sf_groups_codel_time(queue->head) > long_ago)
 			return queue;
 	}
 	return NULL;
@@ -1139,14 +1183,14 @@ static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now)
  */
 static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct sf_lists *l)
 {
+	codel_time_t now, long_ago = sf_groups_crowded(g, l) ? SF_CROWDED : SF_OVERDUE;
 	struct sf_queue *queue, *found = NULL;
-	codel_time_t now;
 	struct rb_node *node;
 	u32 i;
 
 	if (g->debt_max && l->queues[SF_SHORT_FLOWS]) {
 		now = codel_get_time();
-		queue = l == &g->top ? sf_groups_seek(g, now) : NULL;
+		queue = l == &g->top ? sf_groups_seek(g, now, long_ago) : NULL;
 		if (queue)
 			return queue;
 		node = rb_last(&l->ranked.rb_root);
@@ -1155,7 +1199,7 @@ static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct s
 			if (!found || sf_earlier(queue->head, found->head))
 				found = queue;
 		}
-		if (found && now - sf_groups_codel_time(found->head) > SF_OVERDUE)
+		if (found && now - sf_groups_codel_time(found->head) > long_ago)
 			return found;
 	}
 	l->overdue = -(g->debt_max >> SF_LOOK_SHIFT);
@@ -1232,7 +1276,8 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 		l->credit += (s64)share * qdisc_pkt_len(skb);
 	if (owed)
 		sf_lists_let_ahead(l, qdisc_pkt_len(skb));
-	l->overdue += (s64)qdisc_pkt_len(skb) * (s32)(owed ? g->long_share - 100 : g->long_share);
+	share = sf_groups_crowded(g, l) ? max(g->known_share, g->long_share) : g->long_share;
+	l->overdue += (s64)qdisc_pkt_len(skb) * (s32)(owed ? share - 100 : share);
 	return skb;
 }
 
@@ -1432,7 +1477,8 @@ static noinline bool sf_groups_refused(struct sf_groups *g, const struct sf_list
 		return false;
 	if (!f || f->queue)
 		return !f;
-	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now);
+	return !f->known || now - f->seen > g->s.table.idle || sf_groups_begins(f, flags, now) ||
+	       (f->attained < g->fair_from && sf_groups_crowded_out(g, l, f));
 }
 
 /*

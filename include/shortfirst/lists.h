@@ -46,6 +46,7 @@ struct sf_lists {
 	u32		waiting[SF_GROUPS];	/* their bytes, wrapping as backlog does */
 	u32		newcomers;	/* of all sorts */
 	s32		ahead;		/* bytes * SF_AHEAD_PART that small ones may go ahead */
+	bool		crowd;		/* too many short flows have waited, since there were any */
 	bool		late;		/* the long flows are owed a fair share */
 	s64		overdue;	/* what short flows owe those that wait for long */
 	u64		known_credit;	/* of those whose first packet has left: bands.h */
@@ -76,8 +77,11 @@ static __always_inline void sf_lists_count(struct sf_lists *l, u8 group, s64 deb
 /* The same when it goes */
 static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 group)
 {
-	if (!--l->queues[group])
-		l->busy &= ~BIT(group);
+	if (--l->queues[group])
+		return;
+	l->busy &= ~BIT(group);
+	if (group == SF_SHORT_FLOWS)
+		l->crowd = false;
 }
 
 /* Others than a small flow send @len bytes: newcomers, long flows, or who has waited. */

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from selftests.lib.gate import Gate, attain, flow
+from selftests.lib.gate import Flow, Gate, attain, flow
 from selftests.lib.options import of
 
 pytestmark = pytest.mark.has("known_share")
@@ -151,6 +151,95 @@ def test_flow_past_idle_is_a_newcomer(gate: Callable[..., Gate], words: str) -> 
     d0.release(1)
     assert d0.send(TCP.frame(100, 2))
     assert d0.show()["flows_new"] == 4
+
+
+def known_flows(d0: Gate, count: int, is_tcp: bool = False) -> list[Flow]:
+    """So many, of which something was served"""
+    flows = [flow(1000 + 4 * number + 2 * is_tcp) for number in range(count)]
+    for each in flows:
+        attain(d0, each, 100)
+    return flows
+
+
+def crowd(d0: Gate, flows: list[Flow]) -> None:
+    """These known flows have packets waiting, of the identity 1000, and are short."""
+    for each in flows:
+        assert d0.send(each.frame(600, 1000))
+    assert d0.show()["flows_new"] == 0
+
+
+@pytest.mark.clock
+def test_a_crowd_of_short_flows(gate: Callable[..., Gate], words: str) -> None:
+    """Who comes to it is a newcomer, though known, by his sort; until no short flow waits."""
+    d0 = gate(f"{words} newcomers 4 known_share 50% {HUGE_IDLE}")
+    udp, tcp = known_flows(d0, 12), known_flows(d0, 1, True)
+    crowd(d0, udp[:4])
+    for ident in range(4, 8):
+        assert d0.send(udp[ident].frame(600, ident))
+    shown = d0.show()
+    assert (shown["flows_new"], shown["drop_new"]) == (4, 0)
+    assert not d0.send(udp[8].frame(600, 8))
+    assert d0.send(udp[0].frame(600, 1000)) and d0.send(udp[4].frame(600, 4))  # they wait already
+    assert d0.send(udp[8].frame(100, 8)) and d0.send(tcp[0].frame(100, 20))
+    shown = d0.show()
+    assert (shown["flows_new"], shown["drop_new"]) == (6, 1)
+    out = d0.order()
+    assert sorted(set(out[:6])) == [4, 8, 20, 1000]  # each sort has its turn, and who waits
+    crowd(d0, udp[:3])
+
+
+@pytest.mark.clock
+def test_a_newcomer_in_a_crowd(gate: Callable[..., Gate], words: str) -> None:
+    """He is not known by what is served of him, so that the crowd does not grow."""
+    d0 = gate(f"{words} newcomers 4 known_share 50% {HUGE_IDLE}")
+    crowd(d0, known_flows(d0, 4))
+    for ident in range(3):
+        d0.send(A.frame(600, ident))
+    assert d0.order(1) == [0]
+    assert d0.show()["flows_new"] == 1
+
+
+@pytest.mark.clock
+def test_a_crowd_without_shares(gate: Callable[..., Gate], words: str) -> None:
+    d0 = gate(f"{words} newcomers 4 known_share 0 {HUGE_IDLE}")
+    crowd(d0, known_flows(d0, 12))
+
+
+def rate(d0: Gate) -> None:
+    """Let it know that the link is slow: so little waits that 64 kB are the bound."""
+    for _ in range(2):
+        d0.send(B.frame(1000, 0))
+    time.sleep(0.2)
+    d0.release()
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(("flows", "length", "news"), [(64, 600, 1), (63, 600, 0), (64, 400, 0)])
+def test_a_crowd_by_bytes(
+    gate: Callable[..., Gate], words: str, flows: int, length: int, news: int
+) -> None:
+    """Fewer flows are one if they have half of what may wait."""
+    d0 = gate(f"{words} buffer 100ms known_share 50% {HUGE_IDLE}")
+    known = known_flows(d0, flows + 1)
+    rate(d0)
+    for each in known:
+        d0.send(each.frame(length, 1))
+    assert d0.show()["flows_new"] == news
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(("measurements", "news"), [(10, 1), (14, 0)])
+def test_an_old_flow_in_a_crowd(
+    gate: Callable[..., Gate], words: str, measurements: int, news: int
+) -> None:
+    """It has been there for longer than what makes the crowd, and is none of the newcomers."""
+    d0 = gate(f"{words} newcomers 4 known_share 50% forgive_share 50% {HUGE_IDLE}")
+    for _ in range(measurements):
+        d0.send(A.frame(100, 0))
+        rate(d0)
+    crowd(d0, known_flows(d0, 4))
+    d0.send(A.frame(100, 0))
+    assert d0.show()["flows_new"] == news
 
 
 def first(d0: Gate, count: int, least: int) -> int:
@@ -361,6 +450,23 @@ def test_overdue(
         d0.send(flow(100 + number).frame(1000, number))
         d0.send(flow(100 + number).frame(600, number))  # not small: it goes ahead of nobody
     assert d0.order().index(1000) == place
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("flows", [2, 3])
+def test_overdue_in_a_crowd(gate: Callable[..., Gate], words: str, flows: int) -> None:
+    """Who has waited for a fifth of a second has as much as the known are owed."""
+    d0 = gate(f"{words} newcomers 4 known_share 50% long_share 10% {HUGE_IDLE}")
+    known = known_flows(d0, flows)
+    attain(d0, A, 20000)
+    rate(d0)
+    for _ in range(10):
+        d0.send(A.frame(1000, 2000))
+    time.sleep(0.3)
+    for _ in range(6):
+        crowd(d0, known)
+    place = d0.order().index(2000)
+    assert place < 8 if flows == 3 else place == 12  # A is the fourth
 
 
 @pytest.mark.clock

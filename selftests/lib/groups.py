@@ -172,6 +172,7 @@ class Groups(BaseModel):
         self._forget_hosts()
         self.credit = 0  # of the known
         self.ahead = 0  # bytes * AHEAD_PART that small ones may go ahead
+        self.crowd = False  # too many short flows have waited, since there were any
         self.had = [0] * SORTS  # of newcomers, bytes, or as much as the others
         self.had_last = 0
         self.arrivals = self.overflow = self.evictions = self.drop_new = 0
@@ -277,7 +278,13 @@ class Groups(BaseModel):
             return LONG
         if not queue.known and self._apart():
             return NEW
-        return LONG if queue.attained >= self._fair() and not queue.priority else SHORT
+        if queue.attained >= self._fair() and not queue.priority:
+            return LONG
+        return NEW if queue.group != SHORT and self._crowded_out(queue) else SHORT
+
+    def _crowded_out(self, queue: Queue) -> bool:
+        """It comes to the newcomers though it is known: without `forgive_share` all are young."""
+        return self.crowd and self.opt.known > 0 and not queue.priority
 
     def _leave(self, queue: Queue) -> None:
         if queue.group == NEW:
@@ -288,6 +295,7 @@ class Groups(BaseModel):
             if self.opt.hosts and not turns:
                 self.turns.remove(queue.host)
         queue.group = ""
+        self.crowd &= any(other.group == SHORT for other in self._busy())
 
     def _take_turns(self, queue: Queue) -> None:
         """As a long flow"""
@@ -312,6 +320,9 @@ class Groups(BaseModel):
             return
         self._leave(queue)
         queue.group = group
+        if group == SHORT:
+            shorts = sum(other.group == SHORT for other in self._busy())
+            self.crowd |= shorts >= self.opt.newcomers
         if group == LONG:
             queue.deficit = min(queue.deficit, 0) + self.opt.quantum
             self._take_turns(queue)
@@ -490,6 +501,8 @@ class Groups(BaseModel):
         if self.opt.known and len(self._fresh(packet.sort)) < self.opt.newcomers // SORTS:
             return False
         queue = self.queues.get(packet.flow, Queue())
+        if queue.known and queue.attained < self._fair() and self._crowded_out(queue):
+            return not queue.packets
         return not queue.packets and (not queue.known or self._begins(packet, queue))
 
     def enqueue(self, *packets: Packet) -> bool:
