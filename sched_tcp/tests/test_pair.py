@@ -742,9 +742,9 @@ def test_flows(pair: Pair) -> None:
     with pair.server() as server:
         clients = [pair.client() for _ in range(20)]
         served = [server.accept()[0] for _ in clients]
-        for client, each in zip(clients, served, strict=True):
+        for each in served:  # not in the order of the clients, if one has passed another by
             each.sendall(b"x")
-            assert client.recv(1) == b"x"
+        assert all(client.recv(1) == b"x" for client in clients)
         assert turned_away(pair)
         assert ask_socks(pair, FAR[0], SERVERS[0])[0] == FAILED
         assert pair.near.logged("flow-refused")
