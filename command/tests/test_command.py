@@ -446,6 +446,7 @@ def boots(box: Box) -> None:
     plug_in()
 
 
+@pytest.mark.one_kernel
 @pytest.mark.parametrize("box", ["dash"], indirect=True)  # busybox is most programs itself
 @pytest.mark.parametrize("power", [True, False])
 def test_killed_anywhere(box: Box, power: bool) -> None:
