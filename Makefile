@@ -50,6 +50,11 @@
 # make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
 #                          the same by random operations, until so many packets have come
 # make tdc                 cases for the kernel's tdc, in build/tdc
+# make upstream [LINUX=DIR] [IPROUTE2=DIR]
+#                          las alone as patches for net-next and iproute2-next, in
+#                          build/upstream; of the sources in DIR, else of Debian's
+# make upstream-check      the same, and that they apply, pass checkpatch and sparse,
+#                          build, load and pass tdc
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make cross [CROSS=mips]  modules and plugins for other processors, without a warning
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
@@ -227,6 +232,10 @@ soak: setup
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
+upstream upstream-check: setup
+	$(PYTHON) -m upstream $(if $(filter %-check,$@),check,write) \
+		$(if $(LINUX),--linux "$(LINUX)") $(if $(IPROUTE2),--iproute2 "$(IPROUTE2)")
+
 check: setup
 	selftests/check $(filter-out debug kcsan native sanitized $(CROSS),$(each))
 	selftests/cross $(CROSS)
@@ -245,5 +254,5 @@ shell: setup
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak tdc check cross \
+	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak tdc upstream upstream-check check cross \
 	deb test-deb shell
