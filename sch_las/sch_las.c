@@ -85,7 +85,7 @@ static u64 las_rank(const struct sf_groups *g, const struct sf_flow *f,
 
 	if (f->priority)
 		rank = las_priority_rank(g, rank);
-	return las_of(g)->visible ? sf_groups_sent_before(queue) + rank * LAS_PATIENCE : rank;
+	return las_of(g)->visible ? sf_groups_waits_from(g, f, queue) + rank * LAS_PATIENCE : rank;
 }
 
 static bool las_newcomers(const struct sf_groups *g)

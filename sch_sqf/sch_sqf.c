@@ -86,7 +86,7 @@ static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
 		return U32_MAX - queue->backlog;
 	if (sqf_without_shares(g))
 		return queue->backlog;
-	return sf_groups_sent_before(queue) + (u64)queue->backlog * SQF_PATIENCE;
+	return sf_groups_waits_from(g, f, queue) + (u64)queue->backlog * SQF_PATIENCE;
 }
 
 /* Those of whom nobody is to be protected are like the others. */

@@ -164,6 +164,9 @@
 /* When a queue is sought, that of whatever host */
 #define SF_ANY_HOST		U32_MAX
 
+/* For so many measurements a small old flow counts as having waited. */
+#define SF_AHEAD_OF		4
+
 /* A SYN begins a new flow if nothing of the old one was seen for so long. */
 #define SF_SILENCE		HZ
 
@@ -255,10 +258,31 @@ static inline struct sf_flow *sf_groups_flow(struct sf_groups *g,
 	return sf_is_elsewhere(queue) ? &g->overflow : &g->s.table.flows[queue->flow];
 }
 
+/* Is it not young? Without `forgive_share` all are. */
+static __always_inline bool sf_groups_is_old(const struct sf_groups *g, const struct sf_flow *f)
+{
+	return f->age == SF_AGE && g->share;
+}
+
 /* What the link had sent when the first packet of a queue came, unless that is elsewhere */
 static inline u64 sf_groups_sent_before(const struct sf_queue *queue)
 {
 	return sf_cb(queue->head)->rank;
+}
+
+/*
+ * The same for a rank. Of an old flow with no more than SF_SMALL waiting it is less by what the
+ * link sends in SF_AHEAD_OF measurements, or a call would wait for all the small flows of a flood
+ * that came before.
+ */
+static inline u64 sf_groups_waits_from(const struct sf_groups *g, const struct sf_flow *f,
+				       const struct sf_queue *queue)
+{
+	u64 sent = sf_groups_sent_before(queue);
+
+	if (queue->backlog <= SF_SMALL && sf_groups_is_old(g, f))
+		sent -= min(sent, g->s.link.measured * SF_AHEAD_OF);
+	return sent;
 }
 
 /* The set that had no record for a packet that waits elsewhere */
@@ -527,7 +551,7 @@ static __always_inline bool sf_groups_crowded_out(const struct sf_groups *g,
 						  const struct sf_lists *l,
 						  const struct sf_flow *f)
 {
-	return sf_groups_crowded(g, l) && (f->age < SF_AGE || !g->share) && !f->priority;
+	return sf_groups_crowded(g, l) && !sf_groups_is_old(g, f) && !f->priority;
 }
 
 /* Which order a queue with packets belongs to */

@@ -453,6 +453,28 @@ def test_overdue(
 
 
 @pytest.mark.clock
+@pytest.mark.parametrize(
+    ("measurements", "length", "order"),
+    [(10, 400, [1, 2]), (15, 400, [2, 1]), (15, 600, [1, 2])],
+)
+def test_an_old_small_flow(
+    gate: Callable[..., Gate], words: str, measurements: int, length: int, order: list[int]
+) -> None:
+    """It goes before a shorter one that has come before, as if it had waited."""
+    d0 = gate(f"{words} known_share 50% forgive_share 50% {HUGE_IDLE}")
+    for _ in range(measurements):
+        for each in (A, *(60 * [B])):
+            d0.send(each.frame(100 if each is A else 1500, 0))
+        d0.release(60)
+        time.sleep(0.2)
+        d0.release()
+    attain(d0, C, 60)
+    d0.send(C.frame(length - 100, 1))
+    d0.send(A.frame(length, 2))
+    assert d0.order() == order
+
+
+@pytest.mark.clock
 @pytest.mark.parametrize("flows", [2, 3])
 def test_overdue_in_a_crowd(gate: Callable[..., Gate], words: str, flows: int) -> None:
     """Who has waited for a fifth of a second has as much as the known are owed."""
