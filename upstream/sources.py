@@ -2,6 +2,7 @@
 """Where the sources are that the series apply to, and clang-format; each is got once."""
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from .style import VERSION
 
 HOME = TOP / "build/upstream"
 _IPROUTE2 = "iproute2_7.2.0.orig.tar.xz"
-_POOL = "http://deb.debian.org/debian/pool/main/i/iproute2/"
+_POOL = "pool/main/i/iproute2"
 _SHA256 = "4c2fa124c2cf0afd7ca34d1eeacba6ba048a56f6374e2aab93dafbdbd4eea9c0"
 
 
@@ -48,17 +49,27 @@ def linux() -> Path:
     return _unpacked(root / SOURCE_KEPT, f"linux-{root.parent.name}")
 
 
+def _mirror() -> str:
+    """Whence the root of our own kernels has its packages"""
+    lists = make_root(OWN_ROOT) / "etc/apt/sources.list"
+    found = re.search(r"https?://\S+", lists.read_text())
+    if not found:
+        raise VMError(f"{lists} names no mirror; name a source of yours")
+    return found[0].rstrip("/")
+
+
 def iproute2() -> Path:
     archive = cache_dir() / "upstream" / _IPROUTE2
     archive.parent.mkdir(parents=True, exist_ok=True)
     if not archive.exists():
+        url = f"{_mirror()}/{_POOL}/{_IPROUTE2}"
         try:
-            with urllib.request.urlopen(_POOL + _IPROUTE2, timeout=60) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 data = answer.read()
         except OSError as error:
-            raise VMError(f"no {_IPROUTE2} from {_POOL}: {error}; name a source of yours") from None
+            raise VMError(f"no {url}: {error}; name a source of yours") from None
         if hashlib.sha256(data).hexdigest() != _SHA256:
-            raise VMError(f"{_IPROUTE2} from {_POOL} is another one")
+            raise VMError(f"{url} is another one")
         archive.write_bytes(data)
     return _unpacked(archive, _IPROUTE2.removesuffix(".orig.tar.xz"))
 

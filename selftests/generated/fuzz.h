@@ -16,6 +16,7 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
+#include <getopt.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
@@ -509,6 +510,41 @@ static inline int index_of(const char *dev)
 	if (!index)
 		err(1, "%s", dev);
 	return index;
+}
+
+enum { SEED, COUNT, EACH, TABLE, DEV };
+
+/* The command line: @numbers, by SEED, COUNT and EACH, have their defaults; the table's file */
+static inline const char *read_options(int argc, char **argv, unsigned long long numbers[TABLE],
+				       void (*open_dev)(const char *name))
+{
+	static const struct option options[] = {
+		{ "seed", 1, NULL, SEED }, { "count", 1, NULL, COUNT }, { "each", 1, NULL, EACH },
+		{ "table", 1, NULL, TABLE }, { "dev", 1, NULL, DEV }, { NULL, 0, NULL, 0 }
+	};
+	const char *table = NULL;
+	bool opened = false;
+	char *rest;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == '?')
+			exit(1);
+		if (c == TABLE)
+			table = optarg;
+		if (c == DEV) {
+			open_dev(optarg);
+			opened = true;
+		}
+		if (c >= TABLE)
+			continue;
+		numbers[c] = strtoull(optarg, &rest, 10);
+		if (*rest || (!numbers[c] && c != SEED))
+			errx(1, "--%s: %s is no number", options[c].name, optarg);
+	}
+	if (!table || !opened || optind < argc)
+		errx(1, "give --table FILE and --dev DEV");
+	return table;
 }
 
 #endif

@@ -21,7 +21,6 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <getopt.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
@@ -814,33 +813,10 @@ static void open_dev(const char *name)
 
 int main(int argc, char **argv)
 {
-	enum { SEED, COUNT, EACH, TABLE, DEV };
-	static const struct option options[] = {
-		{ "seed", 1, NULL, SEED }, { "count", 1, NULL, COUNT }, { "each", 1, NULL, EACH },
-		{ "table", 1, NULL, TABLE }, { "dev", 1, NULL, DEV }, { NULL, 0, NULL, 0 }
-	};
 	unsigned long long numbers[TABLE] = { 1, 10000, 500 };
-	const char *table = NULL;
 	struct dev *d;
-	char *rest;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == '?')
-			return 1;
-		if (c == TABLE)
-			table = optarg;
-		if (c == DEV)
-			open_dev(optarg);
-		if (c >= TABLE)
-			continue;
-		numbers[c] = strtoull(optarg, &rest, 10);
-		if (*rest || (!numbers[c] && c != SEED))
-			errx(1, "--%s: %s is no number", options[c].name, optarg);
-	}
-	if (!table || !ndevs || optind < argc)
-		errx(1, "give --table FILE and --dev DEV");
-	read_table(table);
+	read_table(read_options(argc, argv, numbers, open_dev));
 	open_netlink();
 	for (unsigned int i = 0; i < nkinds; i++)
 		users[i] = users_of(&kinds[i]);

@@ -26,7 +26,6 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
@@ -879,33 +878,10 @@ static void open_dev(const char *name)
 
 int main(int argc, char **argv)
 {
-	enum { SEED, COUNT, EACH, TABLE, DEV };
-	static const struct option options[] = {
-		{ "seed", 1, NULL, SEED }, { "count", 1, NULL, COUNT }, { "each", 1, NULL, EACH },
-		{ "table", 1, NULL, TABLE }, { "dev", 1, NULL, DEV }, { NULL, 0, NULL, 0 }
-	};
 	unsigned long long numbers[TABLE] = { 1, 100000, 10000 }, said = PROGRESS;
-	const char *table = NULL;
 	unsigned int rounds = 0;
-	char *rest;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == '?')
-			return 1;
-		if (c == TABLE)
-			table = optarg;
-		if (c == DEV)
-			open_dev(optarg);
-		if (c >= TABLE)
-			continue;
-		numbers[c] = strtoull(optarg, &rest, 10);
-		if (*rest || (!numbers[c] && c != SEED))
-			errx(1, "--%s: %s is no number", options[c].name, optarg);
-	}
-	if (!table || !dev || optind < argc)
-		errx(1, "give --table FILE and --dev DEV");
-	read_table(table);
+	read_table(read_options(argc, argv, numbers, open_dev));
 	open_netlink();
 	setlinebuf(stdout);
 	seed = numbers[SEED];
