@@ -1047,6 +1047,14 @@ static codel_time_t sf_groups_codel_time(const struct sk_buff *skb)
 	return sf_cb(skb)->flow;
 }
 
+/* A packet is dropped of a flow, or SF_NO_FLOW, and of a host, if it is not 0. */
+static __always_inline void sf_groups_count_drop(struct sf_groups *g, u32 flow, u32 host)
+{
+	sf_sums_of(&g->s.table, flow)->drops++;
+	if (unlikely(host))
+		sf_host_sums(&g->hosts, host)->drops++;
+}
+
 static noinline void sf_groups_drop_stale(struct Qdisc *sch, struct sf_queue *queue)
 {
 	struct sf_groups *g = qdisc_priv(sch);
@@ -1061,9 +1069,7 @@ static noinline void sf_groups_drop_stale(struct Qdisc *sch, struct sf_queue *qu
 		if (queue->group != SF_LONG_FLOWS)
 			f->attained -= min_t(u64, f->attained, qdisc_pkt_len(skb));
 		g->s.drop_buffer++;
-		sf_sums_of(&g->s.table, queue->flow)->drops++;
-		if (unlikely(queue->host))
-			sf_host_sums(&g->hosts, queue->host)->drops++;
+		sf_groups_count_drop(g, queue->flow, queue->host);
 		sf_groups_codel_drop(skb, sch);
 	}
 }
@@ -1333,9 +1339,7 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 	sf_count_drop(&g->s);
 	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
 	sf_groups_uncount(g, queue, qdisc_pkt_len(skb));
-	sf_sums_of(&g->s.table, queue->flow)->drops++;
-	if (unlikely(queue->host))
-		sf_host_sums(&g->hosts, queue->host)->drops++;
+	sf_groups_count_drop(g, queue->flow, queue->host);
 	if (unlikely(sf_is_elsewhere(queue))) {
 		sf_elsewhere_del(&g->s.table, sf_groups_overflow_set(skb));
 	} else {
@@ -1532,9 +1536,7 @@ static inline void sf_groups_dropped(struct Qdisc *sch, const struct sf_place *t
 {
 	struct sf_groups *g = qdisc_priv(sch);
 
-	sf_sums_of(&g->s.table, to->flow ? to->flow - g->s.table.flows : SF_NO_FLOW)->drops++;
-	if (to->host)
-		sf_host_sums(&g->hosts, to->host)->drops++;
+	sf_groups_count_drop(g, to->flow ? to->flow - g->s.table.flows : SF_NO_FLOW, to->host);
 }
 
 /* Is there no room for one more newcomer, and would @skb, that @may_refuse be, be one's? */
