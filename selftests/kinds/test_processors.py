@@ -37,8 +37,10 @@ from selftests.lib.options import KINDS
 pytestmark = [pytest.mark.processors, pytest.mark.debug_kernel]
 SPACE = "crowd"  # a namespace
 WHILE_IT_GOES = 1.5  # s, in which packets are sent to a device that goes with its namespace
-WHATEVER, NEVER = "", "\0"  # what commands may say that fail
-UNLOADED = "kind is unknown"  # as it is for a moment when it was loaded to be used
+# What commands may say that fail
+WHATEVER, NEVER = "", "\0"
+# A kind is that for a moment when it was loaded to be used; the next one may have its handle
+UNLOADED = "kind is unknown|must match existing qdisc"
 CYCLE = 8  # s between two of them
 
 KCSAN = Path("/sys/kernel/debug/kcsan")
@@ -211,14 +213,17 @@ def test_a_queue_for_each_processor(seconds: float) -> None:
     unload_all(KINDS)
 
 
-def commands(what: str, number: int = 40) -> list[str]:
-    """That do this with kinds and options of all sorts, and with others"""
+HANDLES = 3
+
+
+def commands(what: str, rounds: int = 14) -> list[str]:
+    """That do this with kinds and options of all sorts, and with others, again and again"""
     rng, found = random.Random(what), []
-    for i in range(number):
+    for i in range(rounds * HANDLES):
         kind = rng.choice([*KINDS, *KINDS, "pfifo", "fq_codel"])
         options = Options(kind, f"{what} {i}").text() if kind in KINDS else ""
-        # With the handle it has, another kind would be refused
-        found.append(f"tc qdisc {what.format(i % 3 + 1)} {kind} {options}")
+        # With the handle that is there, of the last for the first, too, another kind is refused
+        found.append(f"tc qdisc {what.format(i % HANDLES + 1)} {kind} {options}")
     return found
 
 
