@@ -10,7 +10,8 @@
 # make installcheck [KINDS=las] [TESTS="options tcp nat churn"]
 #                          test what is installed, on this machine, as root: in network
 #                          namespaces of its own, and it leaves nothing
-# make install-sources     what modules are built from to $(SRCDIR), for DKMS
+# make install-sources     what modules are built from to $(SRCDIR), for DKMS:
+#                          then `dkms install shortfirst/$(VERSION)`
 # make deb                 Debian packages, in build/deb
 # make test-deb [SUITE=trixie] [BRIEF=1]
 #                          install, upgrade and purge them on a Debian machine with
@@ -49,6 +50,9 @@
 #                          make fuzz-seeded: are bugs found that are put in?
 # make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
 #                          the same by random operations, until so many packets have come
+# make dist                an archive of what is committed, of the version that debian/changelog
+#                          has: the same to the byte wherever it is made
+# make release [KEY=ID]    tag that version and sign the archive: dist/release
 # make tdc                 cases for the kernel's tdc, in build/tdc
 # make upstream [LINUX=DIR] [IPROUTE2=DIR]
 #                          las alone as patches for net-next and iproute2-next, in
@@ -153,6 +157,8 @@ install-sources:
 	install -d "$(DESTDIR)$(SRCDIR)"
 	cp --parents Kbuild $(wildcard include/shortfirst/*) \
 		$(wildcard $(foreach m,$(MODULES),$(dir $m)*.[ch])) "$(DESTDIR)$(SRCDIR)"
+	sed 's/#MODULE_VERSION#/$(VERSION)/' debian/shortfirst-dkms.dkms \
+		>"$(DESTDIR)$(SRCDIR)/dkms.conf"
 
 # What needs a kernel's headers and gcc, and is quick: sparse and all warnings
 # (for MIPS the kernel defines what sparse has defined itself, an error by then).
@@ -229,6 +235,17 @@ soak: setup
 	$(PYTHON) -m selftests.fuzz soak $(addprefix --kind=,$(KINDS)) \
 		$(if $(PACKETS),--packets $(PACKETS)) $(if $(SEED),--seed $(SEED))
 
+# An archive's times are those of its commit, and gzip writes none.
+DIST	= build/dist/shortfirst-$(VERSION).tar
+dist:
+	mkdir -p build/dist
+	git -c tar.umask=0022 archive --prefix=shortfirst-$(VERSION)/ -o $(DIST) HEAD
+	gzip -9nf $(DIST)
+	cd build/dist && sha256sum $(notdir $(DIST)).gz >$(notdir $(DIST)).gz.sha256
+
+release:
+	@dist/release $(KEY)
+
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
@@ -254,5 +271,5 @@ shell: setup
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak tdc upstream upstream-check check cross \
-	deb test-deb shell
+	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak dist release tdc \
+	upstream upstream-check check cross deb test-deb shell

@@ -94,7 +94,7 @@ def test_fields(sdk: Sdk) -> None:
         package, name, value = re.fullmatch(r"(\S+) (\w+)=(.*)", line).groups()
         fields.setdefault(package, {})[name] = value
     general = fields.pop("-")
-    assert re.fullmatch(r"\d{4}\.\d\d\.\d\d", general["VERSION"])
+    assert re.fullmatch(r"\d+(\.\d+)+(_git\d{8})?", general["VERSION"])
     assert general["LICENSE"] == "GPL-2.0-only" and (TOP / general["LICENSE_FILES"]).exists()
     assert set(fields) == set(INSTALLED)
     for package, each in fields.items():
