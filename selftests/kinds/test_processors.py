@@ -262,7 +262,7 @@ def ingress(kind: str, seconds: float) -> None:
         f"ip -n {SPACE} link set in up",
         f"tc -n {SPACE} qdisc add dev in clsact",
         f"tc -n {SPACE} filter add dev in ingress matchall action mirred egress redirect dev ifb0",
-        f"tc -n {SPACE} qdisc add dev ifb0 root handle 10: {kind} rate 100mbit",
+        f"tc -n {SPACE} qdisc add dev ifb0 root handle {HANDLES + 1}0: {kind} rate 100mbit",
         f"tc -n {SPACE} qdisc add dev in root handle 10: {kind}",
     ):
         alone(command)
