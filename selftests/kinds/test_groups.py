@@ -719,6 +719,7 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
     assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - 65536 // 1500
 
 
+@pytest.mark.clock  # the rate is measured anew every eighth of a second
 @pytest.mark.parametrize(("long", "buffer", "kept"), [(0, 1, 1), (1, 1, 1), (1, 0, 4)])
 def test_what_is_of_no_use_is_dropped(
     gate: Callable[..., Gate], words: str, long: int, buffer: int, kept: int
