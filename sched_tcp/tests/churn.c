@@ -147,7 +147,8 @@ static struct {
 	int64_t up, down;		/* -1: random */
 	unsigned int stall;		/* ms that every reader does not read at first */
 	unsigned int timeout;		/* ms */
-	bool allow_broken, aborts, single, progress;
+	bool allow_broken, single, progress;
+	unsigned int aborts;		/* one in so many is; 0: none */
 	struct route routes[ROUTES_MAX];
 	unsigned int n_routes;
 	union address listens[ROUTES_MAX];
@@ -155,7 +156,7 @@ static struct {
 	const char *netns[SIDES];
 } set = {
 	.seed = 1, .connections = 1000, .at_once = 100, .largest = 10000000, .up = -1, .down = -1,
-	.timeout = 120000, .aborts = true,
+	.timeout = 120000, .aborts = 6,
 };
 
 static struct {
@@ -307,7 +308,7 @@ static void plan_draw(uint32_t number, struct plan *plan)
 			plan->reads[side].pause = set.stall;
 		}
 	}
-	if (one_in(&chance, 6) && set.aborts)
+	if (one_in(&chance, set.aborts) && set.aborts)
 		abort_draw(&chance, plan);
 	plan->pipelined = one_in(&chance, 2);
 	plan->early = one_in(&chance, 3);
@@ -814,11 +815,16 @@ static void stream_run(struct end *end)
 
 /* -------------------------------------------------------------------- what comes before */
 
+/*
+ * A server reads into a buffer that its listener was given: made smaller when a window has been
+ * offered, TCP drops what it has offered to take, then tries for minutes, and does not believe a
+ * reset, which is beyond what was taken.
+ */
 static void buffers(int fd, const struct plan *plan, enum side side)
 {
 	int yes = 1;
 
-	if (plan->reads[side].buffer)
+	if (side == CLIENT && plan->reads[side].buffer)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &plan->reads[side].buffer, sizeof(int));
 	if (plan->writes[side].buffer)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &plan->writes[side].buffer, sizeof(int));
@@ -1455,9 +1461,12 @@ static int listen_open(const union address *address, unsigned int i)
 {
 	int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
-	int yes = 1;
+	struct chance chance = { mix(set.seed + 78) ^ mix(i) };
+	int yes = 1, buffer = 4096 + log_uniform(&chance, 200000);
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (one_in(&chance, 2))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	if (bind(fd, &address->any, address_len(address)) || listen(fd, 4096) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)) {
 		perror("churn: listen");
@@ -1478,6 +1487,7 @@ static void usage(void)
 	      "  --up BYTES  --down BYTES      that each has, not random\n"
 	      "  --stall SECONDS      no reader reads before\n"
 	      "  --no-resets          none are planned\n"
+	      "  --resets             of all that can be\n"
 	      "  --allow-broken       something is killed in between\n"
 	      "  --timeout SECONDS    until who does not go on hangs\n"
 	      "  --client-netns NAME  --server-netns NAME\n"
@@ -1493,6 +1503,7 @@ static void arguments(int argc, char **argv)
 		{ "connections", 1, NULL, 'n' }, { "at-once", 1, NULL, 'm' },
 		{ "largest", 1, NULL, 'L' }, { "up", 1, NULL, 'u' }, { "down", 1, NULL, 'd' },
 		{ "stall", 1, NULL, 'S' }, { "no-resets", 0, NULL, 'R' },
+		{ "resets", 0, NULL, 'A' },
 		{ "allow-broken", 0, NULL, 'b' }, { "timeout", 1, NULL, 't' },
 		{ "client-netns", 1, NULL, 'C' }, { "server-netns", 1, NULL, 'E' },
 		{ "only", 1, NULL, 'o' }, { "progress", 0, NULL, 'p' }, { NULL }
@@ -1531,7 +1542,10 @@ static void arguments(int argc, char **argv)
 			set.stall = 1000 * strtod(optarg, NULL);
 			break;
 		case 'R':
-			set.aborts = false;
+			set.aborts = 0;
+			break;
+		case 'A':
+			set.aborts = 1;
 			break;
 		case 'b':
 			set.allow_broken = true;

@@ -55,6 +55,12 @@ def test_nothing_between(seed: int) -> None:
     assert good(what, 1000) and what["reset"] > 50 and what["complete"] > 500
 
 
+def test_resets() -> None:
+    status, what, told = counts("--connections", "1000", "--resets")
+    assert status == 0, told
+    assert good(what, 1000) and what["reset"] > 500
+
+
 def test_good_relay() -> None:
     status, what, told = relayed("none", "--connections", "1000")
     assert status == 0, told

@@ -421,6 +421,28 @@ def test_reset_while_full(pair: Pair) -> None:
     pair.empty()
 
 
+def refused_in_window(link: Link) -> int:
+    """Packets that were dropped though TCP had offered to take them, for want of memory."""
+    counts = 0
+    for netns in (link.near, link.far):
+        words = ["ip", "netns", "exec", netns, *"nstat -asz --json".split()]
+        done = subprocess.run(words, capture_output=True, check=True)
+        counts += json.loads(done.stdout)["kernel"]["TcpExtTCPRcvQDrop"]
+    return counts
+
+
+def test_resets(pair: Pair) -> None:
+    """Nearly all of them are reset, or abandoned, and each is told. That churn cannot miss what it
+    is told is part of it: TCP believes no reset that comes after what it has dropped."""
+    pair.configure(policy="las", more=MANY)
+    pair.begin()
+    before = refused_in_window(pair.link)
+    what = churned(pair, 1000, "--resets", "--at-once", "1000", "--largest", "1000000")
+    assert what["reset"] > what["connections"] / 2
+    assert refused_in_window(pair.link) == before
+    pair.empty()
+
+
 class FarEnd:
     """One that reads a carrier when it is told to; how much has come of each flow is counted."""
 
