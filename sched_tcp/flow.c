@@ -291,7 +291,7 @@ void flow_break(struct flow *flow, enum outcome outcome, bool told)
 	}
 	socket_close(flow, true);
 	flow_die(flow);
-	if (told && !(flow->tell & TELL_OPEN))
+	if (told && (!(flow->tell & TELL_OPEN) || flow->sent))
 		stay(flow, TELL_RESET);
 	else	/* the far end does not know of it, or nobody is there */
 		flow_bury(flow);
