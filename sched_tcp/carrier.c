@@ -671,6 +671,19 @@ static void begin(struct carrier *carrier, bool client)
 	handshake(carrier);
 }
 
+/* In all sessions: there is nothing that bounds these */
+static unsigned int carriers_of(const struct peer_config *peer)
+{
+	struct session *session;
+	unsigned int sum = 0;
+
+	TAILQ_FOREACH(session, &core.sessions, link) {
+		if (session->peer == peer)
+			sum += HASH_COUNT(session->numbers);
+	}
+	return sum;
+}
+
 /* HELLO is the first frame of who has come to us, WELCOME the answer */
 static const char *on_hello(struct carrier *carrier, const struct frame *frame)
 {
@@ -688,7 +701,7 @@ static const char *on_hello(struct carrier *carrier, const struct frame *frame)
 		return "a number that is there already";
 	if (session->numbers && (frame->flow == SHARED || carrier_find(session, SHARED)))
 		return "a carrier for all beside others";
-	if (HASH_COUNT(session->numbers) > 2 * core.config->flows)
+	if (carriers_of(carrier->peer) > 2 * core.config->flows)
 		return "too many carriers";
 	TAILQ_REMOVE(&core.greeting, carrier, link);
 	if (!carrier_join(carrier, session, frame->flow)) {

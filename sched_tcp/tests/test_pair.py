@@ -828,6 +828,25 @@ def test_flows_far(pair: Pair) -> None:
     echo(pair)
 
 
+@pytest.mark.parametrize("sessions", ["one", "many"])
+def test_carriers(pair: Pair, sessions: str) -> None:
+    """A peer may have as many as the bound of flows needs, and no more, whatever it calls them."""
+    pair.configure()
+    pair.far.configure("flows = 5\n" + pair.far.text)
+    pair.begin()
+    peers = [frames.Peer(stranger(pair), b"\1" * 16) for _ in range(15)]
+    for n, peer in enumerate(peers, 1):
+        if sessions == "many":
+            peer.session = bytes([n]) * 16
+        peer.say(frames.hello(peer.session, n))
+    assert sum(peer.next() is not None for peer in peers) == 2 * 5 + 1
+    assert pair.far.log.count("too many carriers") == 4
+    for peer in peers:
+        peer.socket.close()
+    pair.empty()
+    echo(pair)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sanitized(), reason="sanitizers keep what is freed")
 def test_memory(pair: Pair) -> None:
