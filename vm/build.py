@@ -101,13 +101,20 @@ def sources() -> list[str]:
     return [n for n in names if os.path.lexists(CHECKOUT / n) and not (CHECKOUT / n).is_dir()]
 
 
+# What make reads nothing of, or what only runs on this side
+_APART = (
+    "debian docs openwrt python upstream selftests/fuzz selftests/host selftests/syzkaller"
+).split()
+
+
 def _feeds_make(name: str) -> bool:
     """Scripts, tests and results do not need a new build: the guest gets what it needs of them."""
     path = Path(name)
-    if path.parts[0] in ("lab", "selftests", "vm") or "tests" in path.parts:
+    if "tests" in path.parts or any(map(path.is_relative_to, _APART)):
+        return False
+    if path.parts[0] in ("lab", "selftests", "vm"):
         return path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild")
-    other = name.startswith((".", "debian/", "docs/", "openwrt/"))
-    return path.suffix not in (".md", ".py", ".toml") and not other
+    return path.suffix not in (".md", ".py", ".toml") and not name.startswith(".")
 
 
 def _digest(built: Built, names: list[str]) -> str:
