@@ -75,11 +75,13 @@ static inline bool sf_class_rest(const struct sf_table *t)
 {
 	const struct sf_sums *rest = sf_sums_of(t, SF_NO_FLOW);
 
+	if (READ_ONCE(t->elsewhere))
+		return true;
 	/*
 	 * Sums are counted by plain writes, as each packet needs some. What is read meanwhile is
 	 * only compared with 0: at worst it is not told this time.
 	 */
-	return READ_ONCE(t->elsewhere) || data_race(rest->bytes) || data_race(rest->drops);
+	return data_race(rest->bytes | rest->drops);
 }
 
 /* Tell of the class at @arg->count and go on, or stop there: false. */
