@@ -1371,7 +1371,10 @@ static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *
 	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;
 }
 
-/* Forgive a flow what it is to be forgiven, but not what waits. */
+/*
+ * Forgive a flow to which a packet comes what it is to be forgiven, but not what waits. Ranks
+ * depend on that: what is refused forgives nothing.
+ */
 static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flow *f, u32 now)
 {
 	u32 waiting = f->queue ? g->s.table.queues[f->queue].backlog : 0;
@@ -1401,7 +1404,7 @@ static __always_inline bool sf_groups_begins(const struct sf_flow *f, u8 flags, 
 	return flags & SF_TCP_SYN && !f->queue && now - f->seen >= SF_SILENCE;
 }
 
-/* sf_get() of a flow that is forgiven what it is to be forgiven */
+/* sf_get() of a flow, which may be another one of the same ports */
 static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f, u8 flags,
 					  struct sf_place *to)
 {
@@ -1413,9 +1416,6 @@ static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f
 		return;
 	if (unlikely(sf_groups_begins(f, flags, now)))
 		sf_flow_forget(&g->s.table, f);
-	sf_groups_forgive(g, f, now);
-	if (!f->queue)
-		WRITE_ONCE(f->seen, now);
 }
 
 /*
@@ -1451,6 +1451,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	cb->arrival = g->s.arrivals++;
 	cb->truesize = skb->truesize;
 	if (likely(to->flow)) {
+		sf_groups_forgive(g, to->flow, jiffies);
 		cb->rank = g->sent;
 		i = to->flow->queue;
 		if (!i) {

@@ -8,6 +8,7 @@ import pytest
 
 from selftests.lib.gate import Flow, Gate, attain, flow
 from selftests.lib.options import of
+from selftests.lib.told import flows as told_flows
 
 pytestmark = pytest.mark.has("known_share")
 
@@ -739,6 +740,20 @@ def test_what_is_of_no_use_is_dropped(
     left = [ident for ident in d0.order() if ident > 1]
     assert left == waiting[-kept:]
     assert d0.show()["drop_buffer"] == len(waiting) - len(left)
+
+
+def test_what_is_refused_forgives_nothing(gate: Callable[..., Gate], words: str) -> None:
+    """Ranks are by what flows have attained, which changes only where a queue does."""
+    d0 = gate(f"{words} forgive 8mbit memory_limit 4096b {HUGE_IDLE}")
+    for _ in range(2):
+        attain(d0, A, 1500)
+    d0.send(A.frame(100, 1))
+    before = told_flows()[0].attained
+    time.sleep(0.1)
+    assert not d0.send(A.frame(9000, 2))
+    assert told_flows()[0].attained == before
+    assert d0.send(A.frame(100, 3))
+    assert told_flows()[0].attained == 200
 
 
 @pytest.mark.parametrize(
