@@ -28,8 +28,8 @@ DEFAULT_MODULES = (
 
 _NOT_NEEDED = {"debconf", "dpkg", "init-system-helpers", "libc6-dev", "perl-base"}
 _PROGRAMS = (
-    "usr/bin/busybox usr/bin/dash usr/bin/ip usr/bin/ss usr/sbin/ethtool usr/sbin/sysctl"
-    " usr/sbin/tc"
+    "usr/bin/busybox usr/bin/dash usr/bin/flock usr/bin/ip usr/bin/ss usr/sbin/ethtool"
+    " usr/sbin/sysctl usr/sbin/tc"
 ).split()  # the virtual guests'
 _NOT_MADE = (".cmd", ".mod", ".mod.c", ".o", ".order", ".symvers")  # by-products of make
 _PRUNED = """
