@@ -527,36 +527,43 @@ def test_data_before_open(pair: Pair) -> None:
     """What is reset when data of it have gone, and OPEN has not, the far end is told of."""
     pair.configure(more="unsent = 1")
     pair.near.begin()
-    far = FarEnd(pair)
+    far, count = FarEnd(pair), 600
     # Little is on the way, by the first carrier alone: after it one waits in vain, and no more come
     far.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     far.listener.listen(0)
-    client = pair.client()
+    clients = [pair.client()]
     carrier = far.carrier(1 << 24)
     waits = stranger(pair)
-    clients, count = [client], 600
-    client.setblocking(False)
-    sent(client, bytes(1 << 20))
-    for n in range(count):  # the shortest last: it goes first
-        clients.append(pair.client())
-        clients[-1].sendall(bytes(200 + count - n))
-    until(lambda: sum(flow["queued"] > 0 for flow in pair.near.status("--flows")["flows"]) > count)
-    opened, early = {1}, 0
-    while not early:
-        kind, _, flow, *_ = carrier.next()
-        if kind == OPEN:
-            opened.add(flow)
-        elif kind == DATA and flow not in opened:
-            early = flow
-    for each in clients:
-        abort(each)
-    told = []
-    while (got := carrier.next()) and got[0] != BYE:
-        if got[2] == early:
-            told.append(got[0])
-    assert told == [RESET]
-    waits.close()
-    far.close()
+
+    def queued(least: int) -> int:
+        flows = pair.near.status("--flows")["flows"]
+        return sum(flow["queued"] >= least for flow in flows)
+
+    try:
+        clients[0].setblocking(False)
+        sent(clients[0], bytes(1 << 20))
+        until(lambda: queued(1 << 17))
+        for n in range(count):  # the shortest last: it goes first
+            clients.append(pair.client())
+            clients[-1].sendall(bytes(200 + count - n))
+        until(lambda: queued(1) > count)
+        opened, early, told = {1}, 0, []
+        while not early:
+            kind, _, flow, *_ = carrier.next()
+            if kind == OPEN:
+                opened.add(flow)
+            elif kind == DATA and flow not in opened:
+                early = flow
+        for each in clients:
+            abort(each)
+        until(lambda: not queued(0))
+        while (got := carrier.next()) and got[0] != BYE:
+            if got[2] == early:
+                told.append(got[0])
+        assert told == [RESET]
+    finally:
+        waits.close()
+        far.close()
 
 
 def test_gone_without_a_word(pair: Pair) -> None:
