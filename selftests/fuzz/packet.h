@@ -13,7 +13,7 @@
 #include <linux/udp.h>
 #include "kernel.h"
 
-/* What a packet is; bits of the input's byte */
+/* What a packet is: @shapes */
 enum shape {
 	TCP4, UDP4, TCP6, UDP6,		/* the usual ones */
 	ICMP4, FRAGMENT4, OPTIONS4, NEXT_FRAGMENT4, VLAN_TCP4, VLAN2_UDP6, EXTENSION_TCP6,
@@ -66,7 +66,8 @@ static inline u32 host_of(u32 flow)
 	return flow % 11;
 }
 
-static inline void put_ip4(struct writer *w, const struct recipe *r, u8 protocol, u32 words)
+static inline void put_ip4(struct writer *w, const struct recipe *r, u8 protocol, u32 words,
+			   u16 fragment)
 {
 	u32 header = 20 + words * 4;
 	struct iphdr *ip;
@@ -77,6 +78,7 @@ static inline void put_ip4(struct writer *w, const struct recipe *r, u8 protocol
 	ip->ihl = header / 4;
 	ip->tos = r->ecn;
 	ip->tot_len = htons(r->len - w->network);
+	ip->frag_off = htons(fragment);
 	ip->ttl = 64;
 	ip->protocol = protocol;
 	ip->saddr = htonl(0x0a000001 + host_of(r->flow));
@@ -132,154 +134,143 @@ static inline void put_udp(struct writer *w, const struct recipe *r)
 	uh->len = htons(r->len - w->transport);
 }
 
-static inline void put_tag(struct writer *w, u16 next)
+/* Headers, each of which says what is behind it */
+enum header {
+	END, TAG, PROVIDER_TAG, IP4, IP4_OPTIONS, IP4_FRAGMENT, IP4_NEXT_FRAGMENT, IP6, HOP_BY_HOP,
+	DESTINATION, FRAGMENT, AUTHENTICATION, GRE, TCP, UDP, ICMP, ICMPV6, ARP_REQUEST, OTHER
+};
+
+static const struct {
+	u16	ether;		/* by Ethernet */
+	u8	ip;		/* by IP */
+} numbers[] = {
+	[TAG]			= { ETH_P_8021Q },
+	[PROVIDER_TAG]		= { ETH_P_8021AD },
+	[IP4]			= { ETH_P_IP, IPPROTO_IPIP },
+	[IP4_OPTIONS]		= { ETH_P_IP },
+	[IP4_FRAGMENT]		= { ETH_P_IP },
+	[IP4_NEXT_FRAGMENT]	= { ETH_P_IP },
+	[IP6]			= { ETH_P_IPV6 },
+	[HOP_BY_HOP]		= { 0, IPPROTO_HOPOPTS },
+	[DESTINATION]		= { 0, IPPROTO_DSTOPTS },
+	[FRAGMENT]		= { 0, IPPROTO_FRAGMENT },
+	[AUTHENTICATION]	= { 0, IPPROTO_AH },
+	[GRE]			= { 0, IPPROTO_GRE },
+	[TCP]			= { 0, IPPROTO_TCP },
+	[UDP]			= { 0, IPPROTO_UDP },
+	[ICMP]			= { 0, IPPROTO_ICMP },
+	[ICMPV6]		= { 0, IPPROTO_ICMPV6 },
+	[ARP_REQUEST]		= { ETH_P_ARP },
+	[OTHER]			= { 0x88b5 },
+};
+
+static const struct {
+	u8	headers[6];
+	u32	gso;		/* what it could be of by the kernel, or not GSO */
+} shapes[SHAPES] = {
+	[TCP4]			= { { IP4, TCP }, SKB_GSO_TCPV4 },
+	[UDP4]			= { { IP4, UDP }, SKB_GSO_UDP_L4 },
+	[TCP6]			= { { IP6, TCP }, SKB_GSO_TCPV6 },
+	[UDP6]			= { { IP6, UDP }, SKB_GSO_UDP_L4 },
+	[ICMP4]			= { { IP4, ICMP } },
+	[FRAGMENT4]		= { { IP4_FRAGMENT, TCP } },
+	[OPTIONS4]		= { { IP4_OPTIONS, TCP }, SKB_GSO_TCPV4 },
+	[NEXT_FRAGMENT4]	= { { IP4_NEXT_FRAGMENT, TCP } },
+	[VLAN_TCP4]		= { { TAG, IP4, TCP }, SKB_GSO_TCPV4 },
+	[VLAN2_UDP6]		= { { PROVIDER_TAG, TAG, IP6, UDP } },
+	[EXTENSION_TCP6]	= { { IP6, HOP_BY_HOP, TCP }, SKB_GSO_TCPV6 },
+	[FRAGMENT_TCP6]		= { { IP6, FRAGMENT, TCP } },
+	[IPIP_TCP4]		= { { IP4, IP4, TCP }, SKB_GSO_TCPV4 },
+	[GRE_UDP4]		= { { IP4, GRE, IP4, UDP } },
+	[ARP]			= { { ARP_REQUEST } },
+	[ETHER]			= { { OTHER } },
+	[AH_TCP6]		= { { IP6, AUTHENTICATION, TCP } },
+	[EXTENSIONS_TCP6]	= { { IP6, DESTINATION, TCP } },
+	[VLAN_ARP]		= { { TAG, ARP_REQUEST } },
+	[VLAN3_TCP4]		= { { TAG, TAG, TAG, IP4, TCP } },
+	[BEFORE_DATA]		= { { IP4, TCP } },
+	[ICMP6]			= { { IP6, ICMPV6 } },
+};
+
+/* Of what is in a tunnel it is the outer header that the kernel knows as the network's. */
+static inline void put_inner_ip4(struct writer *w, const struct recipe *r, u8 protocol)
 {
-	put_be16(w, 7);
-	put_be16(w, next);
+	u32 network = w->network, transport = w->transport;
+
+	put_ip4(w, r, protocol, 0, 0);
+	w->inner = w->transport;
+	w->network = network;
+	w->transport = transport;
 }
 
-static inline void write_headers(struct writer *w, const struct recipe *r)
+static inline void put_destinations(struct writer *w, const struct recipe *r, u8 next)
 {
-	struct iphdr *ip;
-	u32 outer, i;
+	u32 i;
 
-	memset(w, 0, sizeof(*w));
-	put(w, 12);
-	switch (r->shape) {
-	case VLAN_TCP4:
-	case VLAN_ARP:
-	case VLAN3_TCP4:
-		put_be16(w, ETH_P_8021Q);
-		break;
-	case VLAN2_UDP6:
-		put_be16(w, ETH_P_8021AD);
-		break;
-	case TCP6:
-	case UDP6:
-	case EXTENSION_TCP6:
-	case EXTENSIONS_TCP6:
-	case FRAGMENT_TCP6:
-	case AH_TCP6:
-	case ICMP6:
-		put_be16(w, ETH_P_IPV6);
-		break;
-	case ARP:
-		put_be16(w, ETH_P_ARP);
-		break;
-	case ETHER:
-		put_be16(w, 0x88b5);
-		break;
-	default:
-		put_be16(w, ETH_P_IP);
-	}
-	w->proto = ((__be16 *)w->bytes)[6];
-	w->network = w->len;
-	w->transport = w->len;
+	for (i = 0; i < 4 + r->flow % 8; i++)
+		put_ext6(w, IPPROTO_DSTOPTS, 0);
+	put_ext6(w, r->flow % 5 ? next : IPPROTO_NONE, 0);
+}
 
-	switch (r->shape) {
-	case TCP4:
-	case BEFORE_DATA:
-		put_ip4(w, r, IPPROTO_TCP, 0);
-		put_tcp(w, r);
+static inline void put_header(struct writer *w, const struct recipe *r, enum header header,
+			      enum header behind)
+{
+	u16 ether = numbers[behind].ether;
+	u8 next = numbers[behind].ip;
+
+	switch (header) {
+	case TAG:
+	case PROVIDER_TAG:
+		put_be16(w, 7);
+		put_be16(w, ether);
 		break;
-	case UDP4:
-		put_ip4(w, r, IPPROTO_UDP, 0);
-		put_udp(w, r);
+	case IP4:
+		if (w->transport > w->network)
+			put_inner_ip4(w, r, next);
+		else
+			put_ip4(w, r, next, 0, 0);
 		break;
-	case TCP6:
-		put_ip6(w, r, IPPROTO_TCP);
-		put_tcp(w, r);
+	case IP4_OPTIONS:
+		put_ip4(w, r, next, 1 + r->flow % 10, 0);
 		break;
-	case UDP6:
-		put_ip6(w, r, IPPROTO_UDP);
-		put_udp(w, r);
+	case IP4_FRAGMENT:
+		put_ip4(w, r, next, 0, IP_MF);
 		break;
-	case ICMP4:
-		put_ip4(w, r, IPPROTO_ICMP, 0);
-		put(w, sizeof(struct icmphdr));
+	case IP4_NEXT_FRAGMENT:
+		put_ip4(w, r, next, 0, IP_MF | 100);
 		break;
-	case ICMP6:
-		put_ip6(w, r, IPPROTO_ICMPV6);
-		put(w, sizeof(struct icmphdr));
+	case IP6:
+		put_ip6(w, r, next);
 		break;
-	case FRAGMENT4:
-	case NEXT_FRAGMENT4:
-		put_ip4(w, r, IPPROTO_TCP, 0);
-		ip = (struct iphdr *)(w->bytes + w->network);
-		ip->frag_off = htons(r->shape == FRAGMENT4 ? IP_MF : IP_MF | 100);
-		put_tcp(w, r);
+	case HOP_BY_HOP:
+		put_ext6(w, next, r->flow % 3);
 		break;
-	case OPTIONS4:
-		put_ip4(w, r, IPPROTO_TCP, 1 + r->flow % 10);
-		put_tcp(w, r);
+	case DESTINATION:
+		put_destinations(w, r, next);
 		break;
-	case VLAN_TCP4:
-		put_tag(w, ETH_P_IP);
-		put_ip4(w, r, IPPROTO_TCP, 0);
-		put_tcp(w, r);
-		break;
-	case VLAN3_TCP4:
-		put_tag(w, ETH_P_8021Q);
-		put_tag(w, ETH_P_8021Q);
-		put_tag(w, ETH_P_IP);
-		put_ip4(w, r, IPPROTO_TCP, 0);
-		put_tcp(w, r);
-		break;
-	case VLAN2_UDP6:
-		put_tag(w, ETH_P_8021Q);
-		put_tag(w, ETH_P_IPV6);
-		put_ip6(w, r, IPPROTO_UDP);
-		put_udp(w, r);
-		break;
-	case VLAN_ARP:
-		put_tag(w, ETH_P_ARP);
-		put(w, sizeof(struct arphdr));
-		break;
-	case EXTENSION_TCP6:
-		put_ip6(w, r, IPPROTO_HOPOPTS);
-		put_ext6(w, IPPROTO_TCP, r->flow % 3);
-		put_tcp(w, r);
-		break;
-	case EXTENSIONS_TCP6:
-		put_ip6(w, r, IPPROTO_DSTOPTS);
-		for (i = 0; i < 4 + r->flow % 8; i++)
-			put_ext6(w, IPPROTO_DSTOPTS, 0);
-		put_ext6(w, r->flow % 5 ? IPPROTO_TCP : IPPROTO_NONE, 0);
-		put_tcp(w, r);
-		break;
-	case FRAGMENT_TCP6:
-		put_ip6(w, r, IPPROTO_FRAGMENT);
-		put_ext6(w, IPPROTO_TCP, 0);
+	case FRAGMENT:
+		put_ext6(w, next, 0);
 		if (r->flow & 2)
 			w->bytes[w->len - 5] = 0x81;
-		put_tcp(w, r);
 		break;
-	case AH_TCP6:
-		put_ip6(w, r, IPPROTO_AH);
-		put_ext6(w, IPPROTO_TCP, 1);
-		put_tcp(w, r);
+	case AUTHENTICATION:
+		put_ext6(w, next, 1);
 		break;
-	case IPIP_TCP4:
-		put_ip4(w, r, IPPROTO_IPIP, 0);
-		outer = w->network;
-		put_ip4(w, r, IPPROTO_TCP, 0);
-		w->inner = w->transport;
-		w->transport = w->network;
-		w->network = outer;
-		put_tcp(w, r);
-		break;
-	case GRE_UDP4:
-		put_ip4(w, r, IPPROTO_GRE, 0);
-		outer = w->network;
+	case GRE:
 		put_be16(w, 0);
-		put_be16(w, ETH_P_IP);
-		put_ip4(w, r, IPPROTO_UDP, 0);
-		w->inner = w->transport;
-		w->transport = outer + 20;
-		w->network = outer;
+		put_be16(w, ether);
+		break;
+	case TCP:
+		put_tcp(w, r);
+		break;
+	case UDP:
 		put_udp(w, r);
 		break;
-	case ARP:
+	case ICMP:
+	case ICMPV6:
+		put(w, sizeof(struct icmphdr));
+		break;
+	case ARP_REQUEST:
 		put(w, sizeof(struct arphdr));
 		break;
 	default:
@@ -287,16 +278,18 @@ static inline void write_headers(struct writer *w, const struct recipe *r)
 	}
 }
 
-static inline bool is_tcp(enum shape shape)
+static inline void write_headers(struct writer *w, const struct recipe *r)
 {
-	return shape == TCP4 || shape == TCP6 || shape == VLAN_TCP4 || shape == OPTIONS4 ||
-	       shape == EXTENSION_TCP6;
-}
+	const u8 *header = shapes[r->shape].headers;
 
-/* Whether the kernel could have made it GSO */
-static inline bool may_be_gso(enum shape shape)
-{
-	return is_tcp(shape) || shape == UDP4 || shape == UDP6 || shape == IPIP_TCP4;
+	memset(w, 0, sizeof(*w));
+	put(w, 12);
+	put_be16(w, numbers[*header].ether);
+	w->proto = ((__be16 *)w->bytes)[6];
+	w->network = w->len;
+	w->transport = w->len;
+	for (; *header; header++)
+		put_header(w, r, header[0], header[1]);
 }
 
 /* As the core sets them, before a qdisc sees the packet */
@@ -342,13 +335,11 @@ static inline struct packet *make_packet(const struct recipe *r)
 		skb->encapsulation = 1;
 		skb_set_inner_transport_header(skb, w.inner);
 	}
-	if (r->gso_size && !r->cut && may_be_gso(r->shape)) {
+	if (r->gso_size && !r->cut && shapes[r->shape].gso) {
 		struct skb_shared_info *shared = skb_shinfo(skb);
 
 		shared->gso_size = r->gso_size;
-		shared->gso_type = r->shape == UDP4 || r->shape == UDP6 ? SKB_GSO_UDP_L4 :
-				   r->shape == TCP6 || r->shape == EXTENSION_TCP6 ?
-				   SKB_GSO_TCPV6 : SKB_GSO_TCPV4;
+		shared->gso_type = shapes[r->shape].gso;
 		shared->gso_segs = DIV_ROUND_UP(len - w.len, r->gso_size);
 		if (r->dodgy)
 			shared->gso_type |= SKB_GSO_DODGY;
