@@ -124,11 +124,17 @@ void get_random_bytes(void *to, size_t len)
 /* What is behind the linear part is not to be touched. */
 #define PACKET_GAP	64
 
-static void packet_head(struct sk_buff *skb, u32 linear)
+static u32 packet_end(u32 linear)
 {
-	u32 end = ALIGN(NET_SKB_PAD + linear, SMP_CACHE_BYTES) + PACKET_GAP;
+	return ALIGN(NET_SKB_PAD + linear, SMP_CACHE_BYTES) + PACKET_GAP;
+}
 
-	skb->head = calloc(1, end + sizeof(struct skb_shared_info));
+/* @head has room for what is linear, and for what is shared. */
+static void packet_head(struct sk_buff *skb, u8 *head, u32 linear)
+{
+	u32 end = packet_end(linear);
+
+	skb->head = head;
 	skb->data = skb->head + NET_SKB_PAD;
 	skb->end = end;
 	skb_set_tail_pointer(skb, linear);
@@ -140,10 +146,11 @@ static void packet_head(struct sk_buff *skb, u32 linear)
 /* A packet of @len bytes, of which the first @copied are given and @linear in the linear part */
 struct packet *packet_new(const u8 *bytes, u32 copied, u32 len, u32 linear)
 {
-	struct packet *packet = calloc(1, sizeof(*packet));
+	struct packet *packet = calloc(1, sizeof(*packet) + packet_end(linear) +
+					  sizeof(struct skb_shared_info));
 	struct sk_buff *skb = &packet->skb;
 
-	packet_head(skb, linear);
+	packet_head(skb, packet->head, linear);
 	skb->len = len;
 	skb->data_len = len - linear;
 	skb->truesize = SKB_TRUESIZE(len);
@@ -158,13 +165,20 @@ struct packet *packet_new(const u8 *bytes, u32 copied, u32 len, u32 linear)
 	return packet;
 }
 
+/* What a packet has begun with goes with it. */
+static void free_head(const struct packet *packet, u8 *head)
+{
+	if (head != packet->head)
+		free(head);
+}
+
 void packet_free(struct packet *packet)
 {
 	CHECK(packet->owner != FREED);
 	packet->owner = FREED;
 	list_del(&packet->all);
 	kernel.alive--;
-	free(packet->skb.head);
+	free_head(packet, packet->skb.head);
 	free(packet);
 }
 
@@ -211,12 +225,13 @@ void *__pskb_pull_tail(struct sk_buff *skb, int delta)
 
 	if (delta > skb->data_len || runs_out())
 		return NULL;
-	packet_head(skb, linear + delta);
+	packet_head(skb, calloc(1, packet_end(linear + delta) + sizeof(struct skb_shared_info)),
+		    linear + delta);
 	*skb_shinfo(skb) = *skb_shinfo(&was);
 	memcpy(skb->data, was.data, linear);
 	skb_copy_bits(skb, linear, skb->data + linear, delta);
 	skb->data_len -= delta;
-	free(was.head);
+	free_head(packet_of(skb), was.head);
 	return skb_tail_pointer(skb);
 }
 
@@ -326,7 +341,6 @@ struct packet *message_new(u32 room)
 	struct packet *packet = packet_new((const u8 *)"", 0, 0, 0);
 	struct sk_buff *skb = &packet->skb;
 
-	free(skb->head);
 	skb->head = calloc(1, room + sizeof(struct skb_shared_info));
 	skb->data = skb->head;
 	skb_reset_tail_pointer(skb);

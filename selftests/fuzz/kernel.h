@@ -29,6 +29,7 @@ struct packet {
 	bool		classed;	/* they, or its priority, may have chosen its class */
 	u32		copied;		/* bytes of @bytes that are there */
 	u8		bytes[PACKET_ROOM];	/* the headers and more, linear or not */
+	u8		head[];			/* what skb->head is at first */
 };
 
 /* What a test may read, and set */
