@@ -25,7 +25,7 @@
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <sys/ioctl.h>
-#include "fuzz.h"
+#include "generator.h"
 
 #define DEVS_MAX	4
 #define SLOTS		16		/* parents whose qdiscs are remembered: root, X:Y */

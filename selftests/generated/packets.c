@@ -32,7 +32,7 @@
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
-#include "fuzz.h"
+#include "generator.h"
 
 #define FRAME_MAX	65535
 #define HEADERS_MAX	1200		/* bytes of headers, before which nothing is begun */

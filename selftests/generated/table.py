@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the generators (fuzz.h) are told of the kinds' options: tests/options.py of each."""
+"""What the generators (generator.h) are told of the kinds' options: tests/options.py of each."""
 
 import struct
 

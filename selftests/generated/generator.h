@@ -10,8 +10,8 @@
  * ZERO, POWER and FIXED are 0 or 1: 0 is good, too; only powers of two are; a change
  * of it is refused. GOOD are values that are good. What is told is in TCA_STATS_APP.
  */
-#ifndef FUZZ_H
-#define FUZZ_H
+#ifndef GENERATOR_H
+#define GENERATOR_H
 
 #include <arpa/inet.h>
 #include <err.h>
