@@ -53,6 +53,7 @@ LOOKS = {
     "fair": Look("#EE3377", "P"),
     "mu": Look("#BBCC33", "v"),
     "pair-las": Look("#FF8A50", "o"),
+    "one-carrier": Look("#4C6FFF", "D", "-.", 1),
     "pfifo-tcp": Look("#78838C", "<", ":", 1),
     "pfifo-srpt": Look("#333333", "."),
     "pfifo-las": Look("#C75B00", "<"),
