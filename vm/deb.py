@@ -16,6 +16,8 @@ _PACKAGES = (
     "build-essential debhelper dh-dkms libconfuse-dev libevent-dev libjansson-dev libncurses-dev"
     " libnl-3-dev libssl-dev lintian uthash-dev"
 ).split()
+# A module is a folder with a source of its name, as for Kbuild.
+MODULES = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
 _BUILD = """set -e
 export DEB_BUILD_OPTIONS=noautodbgsym
 if [ "$1" ]; then

@@ -9,10 +9,9 @@ import pytest
 
 from selftests.report import WHY
 from vm.build import CHECKOUT
-from vm.deb import make_packages, version
+from vm.deb import MODULES, make_packages, version
 from vm.debian import Debian
 
-OURS = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
 RELEASES = ("first", "second")  # of the packages
 CHECKS = "checks.tar"  # what `make installcheck` is
 BRIEF = {"sch_las"}  # gcc takes half a minute for each where there is no KVM
@@ -41,13 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def modules(pytestconfig: pytest.Config) -> set[str]:
     """Those that the packages have"""
-    return BRIEF if pytestconfig.getoption("brief") else OURS
+    return BRIEF if pytestconfig.getoption("brief") else MODULES
 
 
 @pytest.fixture(scope="session")
 def vm(pytestconfig: pytest.Config, modules: set[str]) -> Iterator[Debian]:
     suite = pytestconfig.getoption("suite")
-    versions = {name: make_packages(f"{version()}+{name}", OURS - modules) for name in RELEASES}
+    versions = {name: make_packages(f"{version()}+{name}", MODULES - modules) for name in RELEASES}
     files = {
         f"{n}/{path.name}": path for n, where in versions.items() for path in where.glob("*.deb")
     }

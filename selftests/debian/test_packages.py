@@ -9,10 +9,9 @@ import re
 
 import pytest
 
-from vm.build import CHECKOUT
+from vm.deb import MODULES
 from vm.debian import NEWER, Debian
 
-OURS = {path.stem for path in CHECKOUT.glob("*/*.c") if path.stem == path.parent.name}
 PACKAGES = "shortfirst-dkms shortfirst-tools shortfirst-sched-tcp"
 BUILD = 3600  # seconds for a command that builds the modules; where there is KVM it is one minute
 
@@ -28,11 +27,11 @@ def ok(vm: Debian, script: str, timeout: float = 300) -> str:
 def installed(vm: Debian, kernel: str = "*") -> set[str]:
     """The modules of ours that kernels have, as a file"""
     found = ok(vm, f"find /lib/modules/{kernel}/ -name '*.ko*'")
-    return {path.rsplit("/", 1)[1].split(".ko")[0] for path in found.split()} & OURS
+    return {path.rsplit("/", 1)[1].split(".ko")[0] for path in found.split()} & MODULES
 
 
 def loaded(vm: Debian) -> set[str]:
-    return {line.split()[0] for line in ok(vm, "lsmod").splitlines()} & OURS
+    return {line.split()[0] for line in ok(vm, "lsmod").splitlines()} & MODULES
 
 
 def is_well(vm: Debian) -> None:
@@ -62,7 +61,7 @@ def is_up(vm: Debian) -> None:
 
 def is_down(vm: Debian) -> None:
     is_well(vm)
-    assert f"sch_{root(vm, 'eth0')['kind']}" not in OURS
+    assert f"sch_{root(vm, 'eth0')['kind']}" not in MODULES
     assert "ifb" not in ok(vm, "ip link; tc filter show dev eth0 ingress")
     assert not loaded(vm)
     assert not installed(vm)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from selftests.lib.options import TOP
+from vm.build import CHECKOUT, sources
+from vm.deb import MODULES, version
 
 WHO = {
     f"GIT_{who}_{what}": value
@@ -23,15 +24,12 @@ WHO = {
 class Tree:
     """A repository with all that this one has, also what is not committed here"""
 
-    def __init__(self, path: Path, source: Path = TOP) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.env = os.environ | WHO | {"GNUPGHOME": str(path.parent / "keys")}
-        listed = ["git", "-C", str(source), "ls-files", "-z", "-co", "--exclude-standard"]
-        names = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
-        for name in filter(None, names.split("\0")):
-            if (source / name).exists():
-                (path / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source / name, path / name, follow_symlinks=False)
+        for name in sources():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(CHECKOUT / name, path / name, follow_symlinks=False)
         self.run("git init -q")
         self.commit()
 
@@ -54,12 +52,8 @@ class Tree:
         (self.path / name).write_text(re.sub(old, new, text, count=1))
 
     @property
-    def version(self) -> str:
-        return re.match(r"\S+ \((.*?)\)", (self.path / "debian/changelog").read_text())[1]
-
-    @property
     def archive(self) -> Path:
-        return self.path / f"build/dist/shortfirst-{self.version}.tar.gz"
+        return self.path / f"build/dist/shortfirst-{version()}.tar.gz"
 
     def could_be_one(self) -> None:
         """All is as a version has it."""
@@ -93,7 +87,7 @@ def test_all_is_in_it(tree: Tree) -> None:
     committed = set(tree.run("git ls-files").split("\n")) - {""}
     with tarfile.open(tree.archive) as archive:
         names = {member.name for member in archive if not member.isdir()}
-    top = f"shortfirst-{tree.version}/"
+    top = f"shortfirst-{version()}/"
     assert {name.removeprefix(top) for name in names} == committed
 
 
@@ -101,17 +95,14 @@ def test_sources_for_dkms(tree: Tree, tmp_path: Path) -> None:
     """As they are, for whoever has no package: from an archive, where there is no git"""
     tree.run("make -s dist")
     tree.run(f"tar -C {tmp_path} -xf {tree.archive}")
-    tree.run(
-        f"make -s -C {tmp_path}/shortfirst-{tree.version} install-sources DESTDIR={tmp_path}/to"
-    )
-    conf = tmp_path / f"to/usr/src/shortfirst-{tree.version}/dkms.conf"
+    tree.run(f"make -s -C {tmp_path}/shortfirst-{version()} install-sources DESTDIR={tmp_path}/to")
+    conf = tmp_path / f"to/usr/src/shortfirst-{version()}/dkms.conf"
     shown = 'echo "$PACKAGE_NAME $PACKAGE_VERSION ${BUILT_MODULE_NAME[*]}"'
     said = subprocess.run(
         ["bash", "-euc", f". {conf}; {shown}"], check=True, capture_output=True, text=True
     ).stdout
-    modules = sorted(p.stem for p in TOP.glob("*/*.c") if p.stem == p.parent.name)
-    name, version, *built = said.split()
-    assert (name, version, sorted(built)) == ("shortfirst", tree.version, modules)
+    name, told, *built = said.split()
+    assert (name, told, sorted(built)) == ("shortfirst", version(), sorted(MODULES))
 
 
 @pytest.mark.parametrize(
@@ -145,10 +136,10 @@ def test_tagged_and_signed(tree: Tree) -> None:
     )
     try:
         tree.run("make -s release KEY=somebody@example.org")
-        tag = f"v{tree.version}"
+        tag = f"v{version()}"
         assert "Good signature" in tree.do(f"git tag -v {tag}").stderr
         told = tree.run(f"git tag -l --format='%(contents)' {tag}")
-        assert told.startswith(f"shortfirst {tree.version}\n\n") and "\n- `las`" in told
+        assert told.startswith(f"shortfirst {version()}\n\n") and "\n- `las`" in told
         tree.run(f"gpg --verify {tree.archive}.asc {tree.archive}")
         assert "is there" in tree.do("dist/release").stderr
     finally:
