@@ -212,13 +212,13 @@ static inline void put_destinations(struct writer *w, const struct recipe *r, u8
 	put_ext6(w, r->flow % 5 ? next : IPPROTO_NONE, 0);
 }
 
-static inline void put_header(struct writer *w, const struct recipe *r, enum header header,
+static inline void put_header(struct writer *w, const struct recipe *r, enum header which,
 			      enum header behind)
 {
 	u16 ether = numbers[behind].ether;
 	u8 next = numbers[behind].ip;
 
-	switch (header) {
+	switch (which) {
 	case TAG:
 	case PROVIDER_TAG:
 		put_be16(w, 7);
