@@ -52,14 +52,19 @@
  * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
  * stand, which is to mostly have packets waiting, or to have been held short by CoDel of late. It
  * is forgiven an equal part of the link's rate, two of them as long as all streams together send no
- * more than half of what the link does, also for the time that it waits, up to its last arrival.
+ * more than half of what the link does, and no less than the level as long as they send less than
+ * three quarters. The level is what modest streams leave of the link, divided among the other flows
+ * of SF_AGE, and no more than half of it. A stream is modest in a measurement in which it has not
+ * attained more than the level, or than a packet. So streams have what max-min fairness among flows
+ * of SF_AGE would give them. They are forgiven it also for the time that they wait, up to their
+ * last arrival.
  * All others are forgiven `forgive_share` of a part, and nothing for the time in which they wait:
  * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
  * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
  * who takes no more than he is forgiven, such as a call, a VPN or a video, stays a short flow
  * however long he does, and what has been a bulk transfer is one again soon after. Streams that are
- * seen in each measurement keep no more of the link than half, or an equal part each; what others
- * are forgiven has no bound.
+ * seen in each measurement keep no more of the link than three quarters, or an equal part each;
+ * what others are forgiven has no bound.
  *
  * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may
  * wait, but for the last packet: who sent it has long sent it again, or given up.
@@ -131,6 +136,9 @@
  * forgive_share of it: what they have together others wait for.
  */
 #define SF_FEW			8U
+
+/* The level of streams is no more than so much of the link: young flows have no part in it. */
+#define SF_LEVEL_MOST		BIT(SF_LEAK_SHIFT - 1)
 
 /*
  * A flow stands that had packets waiting at so many more of the last measurements than it had
@@ -205,12 +213,16 @@ struct sf_groups {
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
 	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
-	u64		streamed;	/* bytes of streams that came in this epoch */
+	u64		streamed;	/* bytes of streams that came in this epoch, */
+	u64		modest_bytes;	/* and of those that are modest */
+	u64		level;		/* bytes, in a measurement */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
 	u32		stream_share;	/* the same, of streams in the last epoch, */
 	u32		parts;		/* and among how many that was divided */
-	u32		active;		/* flows of SF_AGE that have been seen in this epoch */
+	u32		level_share;	/* the same, of each that is greedy */
+	u32		active;		/* flows of SF_AGE that have been seen in this epoch, */
+	u32		greedy;		/* and those of them that are not modest streams */
 	u8		epoch;		/* measurements of the link; wraps */
 	u32		newcomers_max;
 	u32		quantum;
@@ -889,18 +901,31 @@ static struct sf_queue *sf_groups_victim(struct sf_groups *g, u32 host,
 	return sf_groups_short_victim(g, l, host, loser, order);
 }
 
+static inline void sf_groups_begin_epoch(struct sf_groups *g)
+{
+	g->active = 0;
+	g->greedy = 0;
+	g->streamed = 0;
+	g->modest_bytes = 0;
+	g->epoch++;
+}
+
 /* A measurement ends: how many have parts of the link's rate, and what is a stream's? */
 static inline void sf_groups_share_out(struct sf_groups *g)
 {
+	u64 measured = g->s.link.measured, left;
 	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
 
 	g->parts = max(g->active, 1U);
 	g->stream_share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
-	if (g->streamed * 2 <= g->s.link.measured && g->active > 1)
+	if (g->streamed * 2 <= measured && g->active > 1)
 		g->stream_share *= 2;
-	g->active = 0;
-	g->streamed = 0;
-	g->epoch++;
+	g->level_share = 0;
+	if (g->streamed < measured / 4 * 3) {
+		left = div_u64((measured - g->modest_bytes) << SF_LEAK_SHIFT, max(g->greedy, 1U));
+		g->level_share = min_t(u64, div64_u64(left, measured), SF_LEVEL_MOST);
+	}
+	sf_groups_begin_epoch(g);
 }
 
 /* What link.measured tells is sent in so many jiffies: all that depends on the rate of the link */
@@ -913,8 +938,10 @@ static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
 	g->top.credit = max(g->top.credit, -g->debt_max);
 	g->top.overdue = max(g->top.overdue, -g->debt_max);
+	g->level = mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT);
 	if (g->share) {
-		g->leak = max(g->leak_min, div64_u64(bytes * g->stream_share, parts));
+		g->leak = max3(g->leak_min, div64_u64(bytes * g->stream_share, parts),
+			       div_u64(bytes * g->level_share, elapsed));
 		g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
 	}
 	/* Else a flow would be short for seconds on a slow link. */
@@ -939,9 +966,9 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->leak = g->share ? U64_MAX : g->leak_min;
 	g->leak_part = g->leak;
 	g->fair_from = g->fair;
-	g->active = 0;
-	g->streamed = 0;
-	g->epoch++;
+	g->level = 0;
+	g->level_share = 0;
+	sf_groups_begin_epoch(g);
 	g->stale = U64_MAX;
 	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
@@ -1369,6 +1396,22 @@ static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *
 	else if (f->standing)
 		f->standing--;
 	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;
+	f->modest = f->stream;
+	g->greedy += f->age == SF_AGE && !f->modest;
+}
+
+/* A packet of a stream has come. */
+static __always_inline void sf_groups_streamed(struct sf_groups *g, struct sf_flow *f, u32 len)
+{
+	g->streamed += len;
+	if (!f->modest)
+		return;
+	if (f->attained <= max_t(u64, g->level, ETH_FRAME_LEN)) {
+		g->modest_bytes += len;
+	} else {
+		f->modest = false;
+		g->greedy++;
+	}
 }
 
 /*
@@ -1460,7 +1503,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 		}
 		to->flow->attained += qdisc_pkt_len(skb);
 		if (to->flow->stream)
-			g->streamed += qdisc_pkt_len(skb);
+			sf_groups_streamed(g, to->flow, qdisc_pkt_len(skb));
 	} else {
 		cb->rank = sf_table_set(t, to->hash);
 		sf_elsewhere_add(t, cb->rank);
@@ -1484,6 +1527,9 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 		if (g->hosts.by && (u32)jiffies - g->s.link.from >= SF_MEASURE)
 			sf_hosts_begin_epoch(&g->hosts);
 		sf_link_restart(&g->s.link);
+		/* That is of the time that is measured. */
+		g->streamed = 0;
+		g->modest_bytes = 0;
 		sf_lists_forget_debt(&g->top, g->debt_max);
 	}
 	return true;

@@ -327,6 +327,50 @@ def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
 
 
 @pytest.mark.clock
+@pytest.mark.parametrize(("off", "order"), [(4000, [2, 1]), (-4000, [1, 2])])
+@pytest.mark.parametrize(
+    ("standing", "bytes_each", "part"), [(0, 60, 20000), (3, 60, 12000), (0, 2000, 0)]
+)
+def test_a_stream_is_forgiven_what_others_leave(
+    gate: Callable[..., Gate],
+    standing: int,
+    bytes_each: int,
+    part: int,
+    off: int,
+    order: list[int],
+) -> None:
+    """
+    Of thirty that send little nobody's part is a thirtieth: those have it who take more, but none
+    has more than half of the link. If they have more than three quarters all are forgiven alike.
+    """
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
+    stand = [flow(100 + 2 * number) for number in range(standing)]
+    modest = [flow(200 + 2 * number) for number in range(30)]
+    for each in stand:
+        attain(d0, each, 60)
+    for each in 100 * stand:
+        d0.send(each.frame(1000, 0))
+    for number in range(16):
+        for each in (A, *stand):
+            d0.send(each.frame(60, 0))
+        for each in modest:
+            d0.send(each.frame(bytes_each, 0))
+        for young in () if standing else (400, 402):
+            d0.send(flow(young + 4 * number).frame(9000, 0))
+        d0.release(48 if standing else 32)
+        time.sleep(0.2)
+        d0.release(1)  # so some 18000 bytes in this time
+    attain(d0, C, 60000 - part + off)
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release(40)
+    time.sleep(0.4)  # worth 36000 bytes and what is modest
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order(2) == order
+
+
+@pytest.mark.clock
 @pytest.mark.parametrize(("looks", "order"), [(20, [1, 2]), (28, [2, 1])])
 def test_who_was_held_short_is_no_stream(
     gate: Callable[..., Gate], looks: int, order: list[int]
