@@ -605,10 +605,10 @@ def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_some_of_it() -> None:
     every = [part.name for part in figures.parts()]
-    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "sched-tcp-far"
+    assert every[:2] == ["las-log", "sqf-table1"] and every[-1] == "sched-tcp-unsent"
     assert every == [one.name for one in on_page()] and "demo" not in every
     assert [part.name for part in figures.parts(only="mix,run2c")] == ["run2c", "mix"]
-    with pytest.raises(DataError, match="the experiments are las-log, .*, sched-tcp-far$"):
+    with pytest.raises(DataError, match="the experiments are las-log, .*, sched-tcp-unsent$"):
         figures.parts(only="run2c,run2d")
 
 
