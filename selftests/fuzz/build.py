@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,12 +50,15 @@ _WARN = "-Wall -Wextra -Werror -Wno-sign-compare -Wno-unused-parameter".split()
 _WARN += "-Wno-missing-field-initializers -Wno-pointer-sign".split()
 _CLANG_WARN = "-Wno-gnu -Wno-microsoft-anon-tag -Wno-address-of-packed-member".split()
 _CLANG_WARN += "-Wno-initializer-overrides".split()
+# As what is linked to a library has to be, of which only its own source's names are to be seen
+_HIDDEN = ["-fPIC", "-fvisibility=hidden"]
 # Of these only what is needed is linked, which sanitizers would not allow. Flow dissectors are
 # initialised by a call; segments are made by kernel.c.
 _PART = [
     "gcc",
     "-O2",
     "-w",
+    *_HIDDEN,
     "-Dinit_module=flow_dissector_init",
     "-D__skb_gso_segment=unused_skb_gso_segment",
 ]
@@ -185,47 +188,70 @@ def _compile(command: list[str], source: Path, made: Path) -> Path:
     return made
 
 
+def _rest(
+    variant: Variant, found: Kernel, flags: list[str], pool: ThreadPoolExecutor
+) -> list[Future[Path]]:
+    """What is linked to whatever is tested: the kernel's own, and what plays the rest of it"""
+    command = [variant.compiler, *flags, *variant.flags, *_warn(variant), f"-I{HERE}"]
+    host = [variant.compiler, *variant.flags, "-std=gnu11", "-ffunction-sections", *_WARN]
+    parts = [found.sources / part for part in _PARTS]
+    futures = [
+        pool.submit(_compile, [*_PART, *flags], part.with_suffix(".c"), part.with_suffix(".o"))
+        for part in parts
+    ]
+    for what, name in ((command, "kernel"), ([*host, f"-I{HERE}"], "host")):
+        made = BUILD / variant.name / f"{name}.o"
+        futures.append(pool.submit(_compile, what, HERE / f"{name}.c", made))
+    return futures
+
+
+def _warn(variant: Variant) -> list[str]:
+    return [*_WARN, *(_CLANG_WARN if "clang" in variant.compiler else [])]
+
+
 def build(variant: Variant, kinds: list[str], tree: Path = TREE, where: Path = BUILD) -> list[Path]:
     """The program of each kind, from the sources in @tree, in a folder of the variant's name."""
     found, home = kernel(), where / variant.name
     (BUILD / variant.name).mkdir(parents=True, exist_ok=True)
     with locked(home.with_suffix(".lock")), ThreadPoolExecutor(os.cpu_count()) as pool:
         flags = _flags(found)
-        common = [variant.compiler, *flags, *variant.flags]
-        warn = [*_WARN, *(_CLANG_WARN if "clang" in variant.compiler else [])]
-        ours = [*common, *warn, f"-I{HERE}"]
-        parts = [
-            pool.submit(
-                _compile,
-                [*_PART, *flags],
-                found.sources / f"{part}.c",
-                found.sources / f"{part}.o",
-            )
-            for part in _PARTS
-        ]
-        host = [variant.compiler, *variant.flags, "-std=gnu11", *_WARN, f"-I{HERE}"]
-        for command, name in ((ours, "kernel"), (host, "host")):
-            made = BUILD / variant.name / f"{name}.o"
-            parts.append(pool.submit(_compile, command, HERE / f"{name}.c", made))
+        common = [variant.compiler, *flags, *variant.flags, *_warn(variant), f"-I{HERE}"]
+        rest = _rest(variant, found, flags, pool)
         whole = {
             kind: pool.submit(
                 _compile,
-                [*ours, *variant.ours, f"-I{tree / 'include'}", f"-DKIND={kind}"]
+                [*common, *variant.ours, f"-I{tree / 'include'}", f"-DKIND={kind}"]
                 + [f'-DKIND_SOURCE="{tree}/sch_{kind}/sch_{kind}.c"'],
                 HERE / "fuzz.c",
                 home / f"fuzz_{kind}.o",
             )
             for kind in kinds
         }
-        objects = [str(part.result()) for part in parts]
-        return [_link(variant, str(whole[kind].result()), objects, home / kind) for kind in kinds]
+        objects = [str(part.result()) for part in rest]
+        return [
+            _link(variant, ["-no-pie"], [str(whole[kind].result()), *objects], home / kind)
+            for kind in kinds
+        ]
 
 
-def _link(variant: Variant, whole: str, objects: list[str], program: Path) -> Path:
+def library(source: Path) -> Path:
+    """A source that includes some of our headers, as a shared library"""
+    flags = ["-O2", *_HIDDEN, "-fsanitize=undefined", *_SANITIZE[1:]]
+    variant = Variant("library", "gcc", flags, ["-fvisibility=default"], [])
+    found, home = kernel(), BUILD / variant.name
+    home.mkdir(parents=True, exist_ok=True)
+    with locked(home.with_suffix(".lock")), ThreadPoolExecutor(os.cpu_count()) as pool:
+        flags = _flags(found)
+        rest = _rest(variant, found, flags, pool)
+        command = [variant.compiler, *flags, *variant.flags, *_warn(variant), *variant.ours]
+        command += [f"-I{HERE}", f"-I{TREE / 'include'}"]
+        own = _compile(command, source, home / f"{source.stem}.o")
+        objects = [str(own), *(str(part.result()) for part in rest)]
+        return _link(variant, ["-shared"], objects, home / f"{source.stem}.so")
+
+
+def _link(variant: Variant, how: list[str], objects: list[str], made: Path) -> Path:
     flags = [flag for flag in variant.flags if flag.startswith("-fsanitize")]
-    subprocess.run(
-        [variant.compiler, *flags, "-no-pie", "-Wl,--gc-sections", *variant.link]
-        + [whole, *objects, "-o", str(program)],
-        check=True,
-    )
-    return program
+    command = [variant.compiler, *flags, *how, "-Wl,--gc-sections", *variant.link, *objects]
+    subprocess.run([*command, "-o", str(made)], check=True)
+    return made

@@ -14,7 +14,7 @@ U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    found = build(Path(__file__).with_name("flow_heap.c"), ["mm.h", "slab.h", "types.h"])
+    found = build(Path(__file__).with_name("flow_heap.c"))
     found.make.argtypes, found.make.restype = [U32], ctypes.c_void_p
     found.destroy.argtypes = [ctypes.c_void_p]
     found.root.argtypes, found.root.restype = [ctypes.c_void_p], ctypes.c_int32

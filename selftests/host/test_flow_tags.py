@@ -12,7 +12,7 @@ from selftests.host.library import library as build
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    found = build(Path(__file__).with_name("flow_tags.c"), ["types.h"])
+    found = build(Path(__file__).with_name("flow_tags.c"))
     found.tag_of.argtypes, found.tag_of.restype = [ctypes.c_uint32], ctypes.c_uint8
     found.match.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
     found.match.restype = ctypes.c_uint64

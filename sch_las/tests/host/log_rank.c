@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * sch_las/las_log.h for test_log_rank.py, as a library of user space. The test
- * supplies empty files for the kernel headers it includes: what it uses of them
- * is in kernel.h.
- */
+/* sch_las/las_log.h for test_log_rank.py, as a library of user space */
+
 #include "kernel.h"
 #include "../../las_log.h"
 

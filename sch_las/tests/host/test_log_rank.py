@@ -34,7 +34,7 @@ def exact(x: int, k: int) -> float:
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    found = build(Path(__file__).with_name("log_rank.c"), ["bitops.h", "types.h"])
+    found = build(Path(__file__).with_name("log_rank.c"))
     found.rank.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
     found.falls.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32]
     found.rank.restype = found.falls.restype = ctypes.c_uint64

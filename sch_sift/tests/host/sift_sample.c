@@ -2,61 +2,6 @@
 /* sch_sift/sift_sample.h as a library, for test_sift_sample.py */
 
 #include "kernel.h"
-
-#define U64_MAX			(~0ULL)
-#define unlikely(x)		(x)
-
-/* prandom_u32_state() and prandom_seed_state() of the kernel */
-struct rnd_state {
-	u32 s[4];
-};
-
-static u32 prandom_u32_state(struct rnd_state *state)
-{
-	static const struct { u32 a, b, c, d; } step[] = {
-		{ 6, 13, 4294967294U, 18 }, { 2, 27, 4294967288U, 2 },
-		{ 13, 21, 4294967280U, 7 }, { 3, 12, 4294967168U, 13 },
-	};
-	u32 *s = state->s;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		s[i] = (s[i] & step[i].c) << step[i].d ^
-		       ((s[i] << step[i].a) ^ s[i]) >> step[i].b;
-	return s[0] ^ s[1] ^ s[2] ^ s[3];
-}
-
-static void prandom_seed_state(struct rnd_state *state, u64 seed)
-{
-	static const u32 least[] = { 2, 8, 16, 128 };
-	u32 x = seed >> 32 ^ seed << 10 ^ seed;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		state->s[i] = x < least[i] ? x + least[i] : x;
-}
-
-static u64 get_random_u64(void)
-{
-	return random();
-}
-
-static u64 div_u64(u64 a, u32 b)
-{
-	return a / b;
-}
-
-static u64 div64_u64_rem(u64 a, u64 b, u64 *remainder)
-{
-	*remainder = a % b;
-	return a / b;
-}
-
-static u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
-{
-	return (__uint128_t)a * b >> shift;
-}
-
 #include "../../sift_sample.h"
 
 struct sift_sampler *make(u32 seed, u32 probability, u32 every, bool bytes)

@@ -19,9 +19,7 @@ SIZES = [1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 320, 453, 
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    made = build(
-        Path(__file__).with_name("sift_sample.c"), ["math64.h", "prandom.h", "random.h", "types.h"]
-    )
+    made = build(Path(__file__).with_name("sift_sample.c"))
     made.make.restype = ctypes.c_void_p
     made.gap.restype = ctypes.c_ulonglong
     made.gap.argtypes = [ctypes.c_void_p]
