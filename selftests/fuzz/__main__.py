@@ -17,7 +17,7 @@ from time import monotonic
 from vm.coverage import Counts
 from vm.root import VMError
 
-from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, llvm, soak
+from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, llvm, soak, symbolizer
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
@@ -46,7 +46,7 @@ def fuzz(kind: str, program: Path, time: int, home: Path = BUILD) -> tuple[str, 
     command = ["nice", program, *OPTIONS, f"-max_total_time={time}", artifacts]
     command += [found, *filter(Path.is_dir, [corpus(kind)])]
     with open(log, "w") as out:
-        done = subprocess.run(command, stderr=out, env=os.environ | ASAN)
+        done = subprocess.run(command, stderr=out, env=os.environ | ASAN | symbolizer())
     text = log.read_text(errors="replace")
     said = _SAID.findall(text)
     if not done.returncode:

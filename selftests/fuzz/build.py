@@ -5,6 +5,7 @@ The headers are those of the native kernel (vm/kernels.py); what is linked of th
 the source that this one was built from, and stays as it is. Compilers are this machine's.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 from vm.kernels import NATIVE, OWN, make_kernel
@@ -78,12 +80,25 @@ class Variant:
     link: list[str]
 
 
+@functools.cache
 def clang() -> str:
-    """The command, with its version if it has one."""
-    for name in (os.environ.get("CLANG", "clang"), "clang-19", "clang-14"):
-        if shutil.which(name):
-            return name
-    raise VMError("no clang: apt-get install clang-19 llvm-19 libclang-rt-19-dev")
+    """The newest that has its runtime, unless told"""
+    if told := os.environ.get("CLANG"):
+        return told
+    found = [Path(name).name for where in os.get_exec_path() for name in glob(f"{where}/clang-*")]
+    versions = {int(name[6:]) for name in found if name[6:].isdecimal()}
+    for version in sorted(versions, reverse=True):
+        command = [f"clang-{version}", "-print-resource-dir"]
+        said = subprocess.run(command, check=True, capture_output=True, text=True)
+        if glob(f"{said.stdout.strip()}/lib/*/libclang_rt.fuzzer*.a"):
+            return f"clang-{version}"
+    raise VMError("there is no clang with its runtime: run vm/host-setup as root")
+
+
+def symbolizer() -> dict[str, str]:
+    """What its reports name places by, as they want to be told"""
+    path = shutil.which(clang().replace("clang", "llvm-symbolizer"))
+    return {"ASAN_SYMBOLIZER_PATH": path} if path else {}
 
 
 def llvm(tool: str) -> str:
