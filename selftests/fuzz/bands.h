@@ -20,6 +20,7 @@ static bool is_udp(const struct packet *packet)
 /* What the two kinds do not share */
 #ifdef _SF_TCP_SEQ_H
 #define IS_RUN2C	1
+#define QUANTUM_MOST	TC_RUN2C_QUANTUM_MAX
 
 static bool is_sorted(void)
 {
@@ -42,14 +43,22 @@ static bool implied(u32 attr, const bool *asked)
 	return false;
 }
 
-/* What is only seen where several options are other ones: without records, or all by rank */
+/*
+ * What is only seen where several options are other ones: without records, or all by rank; where as
+ * much waits as comes; where flags are believed
+ */
 static void ask_special(struct request *r, u8 how)
 {
 	put_option(r, how & 1 ? TCA_RUN2C_ORDER : TCA_RUN2C_LEARN, how & 1);
 	put_option(r, TCA_RUN2C_OTHER, how >> 1 & 1);
+	if (how & 4)
+		put_option(r, TCA_RUN2C_BUFFER, 0);
+	if (how & 8)
+		put_option(r, TCA_RUN2C_LINGER, 0);
 }
 #else
 #define IS_RUN2C	0
+#define QUANTUM_MOST	TC_SIFT_QUANTUM_MAX
 
 static bool is_sorted(void)
 {
@@ -73,12 +82,16 @@ static bool implied(u32 attr, const bool *asked)
 	return attr == TCA_SIFT_EVERY && asked[TCA_SIFT_PROBABILITY];
 }
 
-/* RED */
+/* RED; where as much waits as comes; where flags are believed */
 static void ask_special(struct request *r, u8 how)
 {
 	put_option(r, TCA_SIFT_RED, how % 4);
 	put_option(r, TCA_SIFT_RED_MIN, 1 + (how >> 2) % 4);
 	put_option(r, TCA_SIFT_RED_WEIGHT, TC_SIFT_WEIGHT_MIN);
+	if (how & 16)
+		put_option(r, TCA_SIFT_BUFFER, 0);
+	if (how & 32)
+		put_option(r, TCA_SIFT_LINGER, 0);
 }
 #endif
 
@@ -111,14 +124,26 @@ static u32 check_causes(void)
 	return q->s.drop_limit + q->s.drop_memory + q->s.drop_buffer + own_causes();
 }
 
-/* Of those with a record classes tell what waits in the low band. */
+/* Classes tell what waits of those that have a record, in whichever band. */
 static void check_walk(u32 packets, u32 bytes)
 {
-	const struct sf_band *low = &kind_of()->bands.band[SF_LOW];
+	const struct packet *packet;
+	struct sk_buff *skb;
 
-	CHECK(packets <= low->qlen);
-	if (packets == low->qlen)
-		CHECK_EQUAL(bytes, low->backlog);
+	list_for_each_entry(packet, &kernel.packets, all) {
+		if (packet->owner != QDISC || sf_cb(&packet->skb)->flow == SF_NO_FLOW)
+			continue;
+		packets--;
+		bytes -= qdisc_pkt_len(&packet->skb);
+	}
+	skb_queue_walk(&t.sch->gso_skb, skb) {
+		if (sf_cb(skb)->flow == SF_NO_FLOW)
+			continue;
+		packets++;
+		bytes += qdisc_pkt_len(skb);
+	}
+	CHECK(!packets);
+	CHECK(!bytes);
 }
 
 /* What is said of a record by its packets */
@@ -151,7 +176,7 @@ static void check_band(const struct sf_band *band, struct counted *of, struct su
 		sum_queue(sums, queue, false);
 		for (skb = queue->qlen ? queue->head : NULL; skb; skb = skb->next)
 			count_packet(of, skb);
-		CHECK(queue->deficit >= -(s32)(SF_TURNS_OWED * (1 << 20)));
+		check_deficit(queue->deficit, QUANTUM_MOST);
 	}
 	CHECK_EQUAL(band->used, used);
 	for (i = 0, at = band->first; i < used; i++) {

@@ -102,6 +102,19 @@ static bool more(void)
 	return t.random ? fuzz_counts.came < t.until : t.left;
 }
 
+/* How far it came: libFuzzer keeps what reaches another order of magnitude, as it does a line. */
+
+enum quantity {
+	PACKETS, BYTES, MEMORY, LENGTH, OWED, QUANTITIES
+};
+
+static u8 reached[QUANTITIES][65] __section("__libfuzzer_extra_counters");
+
+static void reach(enum quantity what, u64 value)
+{
+	reached[what][fls64(value)] = 1;
+}
+
 /* Invariants */
 
 static struct sf_sched *sched(void)
@@ -158,6 +171,14 @@ static u32 count_tags(const struct sf_table *table)
 	for (i = 0; i < table->sets * SF_WAYS; i++)
 		count += !!(table->tags[i / SF_WAYS] & sf_tag_at(0xff, i % SF_WAYS));
 	return count;
+}
+
+/* What a flow or a queue may send of its turn: nobody is given more than one, or owes but some. */
+static void check_deficit(s32 deficit, s32 quantum_most)
+{
+	CHECK(deficit <= quantum_most);
+	CHECK(deficit >= -SF_TURNS_OWED * quantum_most);
+	reach(OWED, max(-deficit, 0));
 }
 
 /* Options */
@@ -231,6 +252,8 @@ static void check(void)
 		outside++;
 	}
 	CHECK_EQUAL(outside, skb_queue_len(&sch->gso_skb));
+	/* All locks that keep bottom halves out are free again. */
+	CHECK(!preempt_count());
 	CHECK_EQUAL(sch->q.qlen, s->held + outside);
 	CHECK(s->held <= s->limit);
 	CHECK(s->memory <= s->memory_limit);
@@ -266,6 +289,9 @@ static void check_all(void)
 	CHECK_EQUAL(sch->q.qlen, inside);
 	CHECK_EQUAL(sch->qstats.backlog, bytes);
 
+	reach(PACKETS, sch->q.qlen);
+	reach(BYTES, sch->qstats.backlog);
+	reach(MEMORY, s->memory);
 	check_kind(&sums);
 	CHECK_EQUAL(s->held, sums.packets);
 	CHECK_EQUAL(s->memory, sums.memory);
@@ -327,6 +353,7 @@ static void left(struct sk_buff *skb)
 	    qdisc_pkt_len(skb));
 	CHECK(packet->owner == QDISC);
 	CHECK(!skb->next || skb_queue_len(&t.sch->gso_skb));
+	reach(LENGTH, qdisc_pkt_len(skb));
 	t.sent_bytes += qdisc_pkt_len(skb);
 	t.sent_packets += sf_pkt_segs(skb);
 	if (!packet->flow || !keeps_order(packet))
@@ -475,7 +502,6 @@ static void enqueue(struct packet *packet)
 	if (segments)
 		CHECK(gso);
 	fuzz_counts.came += segments ?: 1;
-	stayed = kept(first, kernel.numbers);
 	count = free_all(&t.free);
 	stayed = kept(first, kernel.numbers);
 	check_result(ret, stayed, qlen);
@@ -589,6 +615,42 @@ static void ask(struct request *r, u32 count)
 	}
 }
 
+/*
+ * Some of those that have few values, at once: they decide what is done, and there are states that
+ * only several of them together lead to.
+ */
+static void ask_modes(struct request *r)
+{
+	const struct sf_option *row;
+	const struct netlink_range_validation *range;
+	u32 values;
+	u8 how;
+
+	for (row = OPTIONS.rows; row < OPTIONS.rows + OPTIONS.count; row++) {
+		range = row->policy.range;
+		if (row->policy.type != NLA_U32 || row->fixed || range->max - range->min > 3)
+			continue;
+		values = range->max - range->min + 1;
+		how = byte();
+		if (how & 1)
+			put_option(r, row->attr, range->min + (how >> 1) % values);
+	}
+}
+
+/* Bits of the byte that says how options are asked for */
+enum {
+	ANY		= 7,		/* so many, of all */
+	MODES		= 8,
+	NO_MORE		= 0xc0,		/* memory, if both are set */
+};
+
+static void ask_some(struct request *r, u8 how)
+{
+	if (how & MODES)
+		ask_modes(r);
+	ask(r, how & ANY);
+}
+
 static struct request *request_new(void)
 {
 	struct request *r = calloc(1, sizeof(*r));
@@ -641,12 +703,15 @@ static void change(void)
 	struct netlink_ext_ack extack = {};
 	struct request *r = request_new();
 	u32 drops = t.sch->qstats.drops, blocks = kernel.blocks, qlen = t.sch->q.qlen;
+	u8 how = byte();
 	struct told was, is;
 	int err;
 
-	ask(r, byte() % 4);
+	ask_some(r, how);
 	begin(true);
 	tell(&was);
+	if ((how & NO_MORE) == NO_MORE)
+		kernel.fail_in = 1 + byte() % 8;
 	err = t.sch->ops->change(t.sch, &r->nest, &extack);
 	tell(&is);
 	say("options: %d\n", err);
@@ -762,20 +827,25 @@ static void walk(void)
 
 /* Qdiscs */
 
-/* Lengths are others: with something added, or from a table, and with that up to 2^31 and more */
+/* Lengths are others: with something added, or from a table, short or as long as they may be */
 static struct qdisc_size_table *stab_new(u8 how)
 {
 	struct qdisc_size_table *stab = calloc(1, sizeof(*stab) + 4 * sizeof(u16));
-	u32 i;
+	u32 i, most;
 
 	stab->szopts.overhead = (s8)byte();
 	if (how & 1)
 		return stab;
 	stab->szopts.tsize = 4;
 	stab->szopts.cell_log = byte() % 12;
-	stab->szopts.size_log = byte() % 24;
-	for (i = 0; i < 4; i++)
-		stab->data[i] = i * byte();
+	/* Entries have 16 bits: with these 15 there are the lengths next to 2^31. */
+	how = byte();
+	stab->szopts.size_log = how & 0x80 ? 15 : how % 31;
+	most = min(U16_MAX, INT_MAX >> stab->szopts.size_log);
+	for (i = 0; i < 4; i++) {
+		how = byte();
+		stab->data[i] = how & 1 ? most >> how / 2 % 4 : how / 2;
+	}
 	return stab;
 }
 
@@ -913,7 +983,7 @@ static bool create(void)
 	if (sizes & SPECIAL)
 		ask_special(r, byte());
 	if (!(how & DEFAULT))
-		ask(r, byte() % 8);
+		ask_some(r, byte());
 	kernel.fail_in = how & NO_MEMORY ? byte() % 24 : 0;
 	err = kernel.ops->init(sch, sizes == 255 ? NULL : &r->nest, &extack);
 	free(r);
@@ -1083,17 +1153,43 @@ static void wake(void)
 		pass(kernel.wake_at - kernel.now + scaled(16));
 }
 
+/* The driver asks for a packet, as soon as there may be one, and then time passes. */
+static void ask_for_one(u64 gap)
+{
+	if (t.asleep)
+		wake();
+	else
+		dequeue();
+	pass(gap);
+}
+
+/* No machine is that old: a clock of the kernel's goes to 2^63 ns. */
+static bool too_old(void)
+{
+	return kernel.now > BIT_ULL(61);
+}
+
 static void drain(void)
 {
 	u8 count = byte();
 	u64 gap = scaled(24);
 
-	for (; count; count--) {
-		if (t.asleep)
-			wake();
-		else
-			dequeue();
-		pass(gap);
+	for (; count && !too_old(); count--)
+		ask_for_one(gap);
+}
+
+/* One flow's packets, as a call has them: it does not wait and grows old. */
+static void stream(void)
+{
+	u8 flow = byte(), count = byte(), more;
+	u64 gap = scaled(24);
+	struct recipe r = recipe(flow, &more);
+
+	for (; count && !too_old(); count--) {
+		r.seq = t.seq[flow];
+		t.seq[flow] += r.len - 40;
+		send(&r, more);
+		ask_for_one(gap);
 	}
 }
 
@@ -1128,8 +1224,7 @@ static void operation(void)
 {
 	u32 each;
 
-	/* No machine is that old: a clock of the kernel's goes to 2^63 ns. */
-	if (kernel.now > BIT_ULL(61))
+	if (too_old())
 		remake();
 	switch (byte() % 32) {
 	case 0 ... 9:
@@ -1156,8 +1251,11 @@ static void operation(void)
 		requeue();
 		break;
 	case 21:
-	case 22:
 		clock_step();
+		break;
+	case 22:
+		if (seldom(16))
+			stream();
 		break;
 	case 23:
 		wake();

@@ -23,10 +23,23 @@ static void was_reset(void)
 {
 }
 
-/* Hosts */
+/*
+ * What is only seen where several options are other ones: hosts; where as much waits as comes;
+ * where nobody is owed anything, as published; where there is no room for newcomers
+ */
 static void ask_special(struct request *r, u8 how)
 {
-	put_option(r, OF_KIND(KIND, _attributes).hosts, 1 + how % 3);
+	static const struct sf_groups_attributes *at = &OF_KIND(KIND, _attributes);
+
+	put_option(r, at->hosts, how & 3);
+	if (how & 4)
+		put_option(r, at->buffer, 0);
+	if (how & 8) {
+		put_option(r, at->known_share, 0);
+		put_option(r, at->long_share, 0);
+	}
+	if (how & 16)
+		put_option(r, at->newcomers, 1 + how / 32);
 }
 
 /* Is another option what it is because of these? */
@@ -178,6 +191,7 @@ static void check_hosts(const struct counted *of)
 static void check_table(const struct sf_table *table)
 {
 	u32 i, elsewhere = 0, spares = 0, queues = sf_table_queues(table->sets * SF_WAYS);
+	s32 quantum = row_of(OF_KIND(KIND, _attributes).quantum)->policy.range->max;
 	const struct sf_flow *f;
 
 	for (i = 0; i < table->sets; i++)
@@ -186,6 +200,7 @@ static void check_table(const struct sf_table *table)
 	CHECK_EQUAL(table->queues[SF_ELSEWHERE].qlen, elsewhere);
 	for (i = 0; i < table->sets * SF_WAYS; i++) {
 		f = &table->flows[i];
+		check_deficit(f->deficit, quantum);
 		if (!f->queue)
 			continue;
 		CHECK(table->tags[i / SF_WAYS] & sf_tag_at(0xff, i % SF_WAYS));
@@ -203,10 +218,16 @@ static void check_table(const struct sf_table *table)
 
 /*
  * Of a flow of which a packet was refused less is attained, as far as it is forgiven then; its rank
- * is that of before until the next one comes.
+ * is that of before until the next one comes. So is that of an old flow, which tells of what the
+ * link had sent when it was measured last, and of whether the flow was old by then.
  */
-static void check_rank(const struct sf_queue *queue, u64 rank)
+static void check_rank(const struct sf_queue *queue)
 {
+	const struct sf_flow *f = &groups()->s.table.flows[queue->flow];
+	u64 rank = OF_KIND(KIND, _order).rank(groups(), f, queue);
+
+	if (f->age == SF_AGE)
+		return;
 	if (t.refused)
 		CHECK(queue->rank >= rank);
 	else
@@ -215,7 +236,6 @@ static void check_rank(const struct sf_queue *queue, u64 rank)
 
 static void check_kind(struct sums *sums)
 {
-	static const struct sf_order *order = &OF_KIND(KIND, _order);
 	const struct sf_groups *g = groups();
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS), heaped = 0;
 	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST;
@@ -236,7 +256,7 @@ static void check_kind(struct sums *sums)
 		}
 		sum_queue(sums, queue, true);
 		if (queue->group == SF_SHORT_FLOWS)
-			check_rank(queue, order->rank(g, &g->s.table.flows[queue->flow], queue));
+			check_rank(queue);
 		CHECK(queue->group != SF_NOBODYS);
 		CHECK_EQUAL(queue->host > 0, g->hosts.by > 0);
 		group = queue->group;

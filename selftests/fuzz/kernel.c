@@ -519,6 +519,7 @@ int __cond_resched(void)
 
 void __local_bh_enable_ip(unsigned long ip, unsigned int count)
 {
+	__preempt_count_sub(count);
 }
 
 int _printk(const char *format, ...)
