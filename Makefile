@@ -47,7 +47,9 @@
 # make fuzz [TIME=10m] [KINDS=las]
 #                          the modules in user space, fuzzed for so long each, a minute
 #                          unless told; make fuzz-coverage: which lines that reaches;
-#                          make fuzz-seeded: are bugs found that are put in?
+#                          make fuzz-seeded: are bugs found that are put in, within a
+#                          minute of a processor?; make fuzz-keep: the tree keeps of what
+#                          was found what reaches the most
 # make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
 #                          the same by random operations, until so many packets have come
 # make dist                an archive of what is committed, of the version that debian/changelog
@@ -231,6 +233,9 @@ fuzz-coverage: setup
 fuzz-seeded: setup
 	$(PYTHON) -m selftests.fuzz seeded $(if $(TIME),--time $(TIME))
 
+fuzz-keep: setup
+	$(PYTHON) -m selftests.fuzz keep $(addprefix --kind=,$(KINDS))
+
 soak: setup
 	$(PYTHON) -m selftests.fuzz soak $(addprefix --kind=,$(KINDS)) \
 		$(if $(PACKETS),--packets $(PACKETS)) $(if $(SEED),--seed $(SEED))
@@ -271,5 +276,5 @@ shell: setup
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-seeded soak dist release tdc \
-	upstream upstream-check check cross deb test-deb shell
+	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-keep fuzz-seeded soak dist \
+	release tdc upstream upstream-check check cross deb test-deb shell

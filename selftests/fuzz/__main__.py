@@ -75,6 +75,24 @@ def run(kinds: list[str], time: int) -> int:
     return not good
 
 
+def keep(kinds: list[str]) -> int:
+    """Of what was found and what is kept in the tree, keep there what reaches the same places, and
+    what has a name instead of a number: it was a bug once."""
+    for kind, program in zip(kinds, build(fuzzer(), kinds), strict=True):
+        least, found = BUILD / f"least_{kind}", [BUILD / f"corpus_{kind}", corpus(kind)]
+        shutil.rmtree(least, ignore_errors=True)
+        least.mkdir(parents=True)
+        # How often a place is reached is not to count: there would be thousands of files.
+        merge = ["nice", program, *OPTIONS, "-set_cover_merge=1", "-use_counters=0", least]
+        subprocess.run([*merge, *filter(Path.is_dir, found)], check=True, env=os.environ | ASAN)
+        corpus(kind).mkdir(parents=True, exist_ok=True)
+        for file in corpus(kind).glob("[0-9]*"):
+            file.unlink()
+        for number, file in enumerate(sorted(least.iterdir()), 1):
+            shutil.copy(file, corpus(kind) / f"{number:02}")
+    return 0
+
+
 def _lcov(text: str) -> Iterator[dict]:
     """What llvm-cov tells of one program, by file, as gcov would"""
     for part in text.split("end_of_record"):
@@ -162,6 +180,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("run", "fuzz"),
+        ("keep", "make what is kept in the tree anew"),
         ("coverage", "which lines of the kinds does what is kept execute?"),
         ("seeded", "put bugs in, and see that they are found"),
         ("soak", "random operations, without sanitizers"),
@@ -178,6 +197,8 @@ def main() -> int:
     kinds = vars(given).get("kind") or KINDS
     if given.command == "run":
         return run(kinds, given.time)
+    if given.command == "keep":
+        return keep(kinds)
     if given.command == "coverage":
         return coverage(kinds)
     if given.command == "seeded":
