@@ -71,7 +71,7 @@
 # too, those of a dask scheduler: docs/experiments.md.
 #
 # demo, experiment, figures, bench, pace, test, coverage, mutants, fuzz, soak, check, deb and shell
-# need root on Debian or Ubuntu and install what they lack; fuzz wants clang and llvm, too.
+# need root on Debian or Ubuntu and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, for experiments, and for one each
