@@ -46,10 +46,10 @@
 #                          An hour or some; it goes on where it was interrupted
 # make fuzz [TIME=10m] [KINDS=las]
 #                          the modules in user space, fuzzed for so long each, a minute
-#                          unless told; make fuzz-coverage: which lines that reaches;
-#                          make fuzz-seeded: are bugs found that are put in, within a
-#                          minute of a processor?; make fuzz-keep: the tree keeps of what
-#                          was found what reaches the most
+#                          unless told; make fuzz-coverage: which lines what is kept
+#                          reaches, and why not all; make fuzz-seeded: are bugs found that
+#                          are put in, within a minute of a processor?; make fuzz-keep:
+#                          the tree keeps of what was found what reaches the most
 # make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
 #                          the same by random operations, until so many packets have come
 # make dist                an archive of what is committed, of the version that debian/changelog

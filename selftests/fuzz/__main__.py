@@ -2,6 +2,7 @@
 """The kinds, whole, in user space: python3 -m selftests.fuzz COMMAND, from the top of the tree."""
 
 import argparse
+import json
 import os
 import re
 import resource
@@ -10,21 +11,22 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vm.coverage import Counts
 from vm.root import VMError
 
-from .build import BUILD, HERE, KINDS, TREE, build, fuzzer, llvm, soak, symbolizer
+from .build import BUILD, HERE, KINDS, TREE, build, counted, fuzzer, soak, symbolizer
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
 OPTIONS = "-len_control=0 -max_len=1024 -timeout=20 -print_final_stats=0".split()
 # What was freed is kept for less than by default, and less is kept of who freed it: this is quicker
 ASAN = {"ASAN_OPTIONS": "quarantine_size_mb=4:malloc_context_size=2"}
+RANDOM = 200_000  # packets, when lines are counted
+LEAST = 0.95  # of each file's lines is to be reached
 _SAID = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/")
 
 
@@ -93,39 +95,53 @@ def keep(kinds: list[str]) -> int:
     return 0
 
 
-def _lcov(text: str) -> Iterator[dict]:
-    """What llvm-cov tells of one program, by file, as gcov would"""
-    for part in text.split("end_of_record"):
-        lines = re.findall(r"^DA:(\d+),(\d+)", part, re.MULTILINE)
-        ways = re.findall(r"^BRDA:(\d+),\d+,\d+,(\d+|-)", part, re.MULTILINE)
-        if not (name := re.search(r"^SF:(.*)", part, re.MULTILINE)):
+def _reasons(counts: Counts) -> tuple[list[str], list[str]]:
+    """Why lines were never executed, as unreached.toml has it, and what is wrong with that"""
+    told, wrong = [], []
+    left = {
+        name: {n for n, met in lines.items() if not met} for name, lines in counts.lines.items()
+    }
+    for entry in tomllib.loads((HERE / "unreached.toml").read_text())["unreached"]:
+        name, text = entry["file"], entry["lines"].strip("\n")
+        before, found, behind = (TREE / name).read_text().partition(f"{text}\n")
+        first = before.count("\n") + 1
+        last = first + text.count("\n")
+        if not found or text in behind:
+            wrong.append(f"unreached.toml: {name} has not once {text.splitlines()[0].strip()}")
             continue
-        branches = defaultdict[str, list[dict]](list)
-        for line, taken in ways:
-            branches[line].append({"count": int(taken.replace("-", "0"))})
-        told = [
-            {"line_number": int(line), "count": int(count), "branches": branches[line]}
-            for line, count in lines
-        ]
-        yield {"file": name[1].removeprefix(f"{TREE}/"), "lines": told}
+        if left[name].isdisjoint(range(first, last + 1)):
+            wrong.append(f"unreached.toml: {name}:{first}-{last} is reached")
+        left[name] -= set(range(first, last + 1))
+        told.append(f"{name}:{first}-{last}: {entry['why']}")
+    wrong += [f"{name}:{number}: why is it not reached?" for name in left for number in left[name]]
+    for name, lines in counts.lines.items():
+        if sum(met > 0 for met in lines.values()) < LEAST * len(lines):
+            wrong.append(f"{name}: less than {LEAST:.0%} is reached")
+    return told, sorted(wrong)
 
 
 def coverage(kinds: list[str]) -> int:
-    """Which lines of the sources does what is kept execute?"""
+    """Which lines of the sources are executed by what is kept in the tree and by some random
+    operations, and why not the others?"""
     counts = Counts()
-    for kind, program in zip(kinds, build(fuzzer("coverage"), kinds), strict=True):
-        raw, profile = program.with_suffix(".raw"), program.with_suffix(".profile")
-        kept = filter(Path.is_dir, [corpus(kind), BUILD / f"corpus_{kind}"])
-        command = ["nice", program, *OPTIONS, "-runs=0", *kept]
-        env = os.environ | ASAN | {"LLVM_PROFILE_FILE": str(raw)}
-        subprocess.run(command, stderr=subprocess.DEVNULL, env=env, check=True)
-        merge = [llvm("llvm-profdata"), "merge", "-o", profile, raw]
-        subprocess.run(merge, check=True)
-        export = [llvm("llvm-cov"), "export", "--format=lcov", f"--instr-profile={profile}"]
-        told = subprocess.run([*export, program], check=True, capture_output=True, text=True)
-        counts.add({"files": list(_lcov(told.stdout))})
+    for kind, program in zip(kinds, build(counted(), kinds), strict=True):
+        counts_of = program.parent / f"fuzz_{kind}.gcda"
+        counts_of.unlink(missing_ok=True)
+        command = ["nice", program, str(RANDOM), "1", *sorted(corpus(kind).iterdir())]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        gcov = ["gcov", "--json-format", "--stdout", "--branch-probabilities", counts_of]
+        said = subprocess.run(gcov, check=True, capture_output=True, cwd=program.parent)
+        for told in map(json.loads, said.stdout.splitlines()):
+            for file in told["files"]:
+                file["file"] = file["file"].removeprefix(f"{TREE}/")
+            counts.add(told)
     print(*counts.table(), sep="\n")
-    return 0
+    # What several kinds share some of them may not reach.
+    if kinds != KINDS:
+        return 0
+    told, wrong = _reasons(counts)
+    print("", *told, "", *wrong, sep="\n")
+    return bool(wrong)
 
 
 def _processor_time() -> float:
