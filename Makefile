@@ -187,6 +187,9 @@ clean:
 setup:
 	@vm/host-setup
 
+setup-roots:
+	@vm/host-setup roots
+
 demo: setup
 	$(PYTHON) -m lab demo --kernel $(one) $(if $(SEED),--seed $(SEED)) \
 		$(if $(STORE),--store)
@@ -265,7 +268,7 @@ check: setup
 cross: setup
 	selftests/cross $(CROSS)
 
-deb: setup
+deb: setup-roots
 	$(PYTHON) -m vm deb
 
 test-deb: setup
@@ -275,6 +278,6 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
-	install-sources uninstall installcheck sparse strict clean setup demo experiment figures bench \
-	bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-keep fuzz-seeded soak dist \
-	release tdc upstream upstream-check check cross deb test-deb shell
+	install-sources uninstall installcheck sparse strict clean setup setup-roots demo experiment \
+	figures bench bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-keep fuzz-seeded \
+	soak dist release tdc upstream upstream-check check cross deb test-deb shell
