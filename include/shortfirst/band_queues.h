@@ -22,20 +22,26 @@
  * is the last packet of the band's longest queue. Lengths are in bytes, but none counts as
  * less than two quanta: or else a flood of tiny packets, one or two in each queue, would
  * push out every full one. Of equal ones one is drawn, or the same flow might lose each
- * time.
+ * time. But a queue that has few packets, where the others have many, counts as what it is:
+ * drawn as often as a queue with eight, the one with a call's packet would lose as many. Few
+ * are less than a third of the average, which hashing alone leaves to hardly any queue.
  */
 #ifndef _SF_BAND_QUEUES_H
 #define _SF_BAND_QUEUES_H
 
 #include <linux/log2.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "alloc.h"
 #include "bands.h"
 
-/* In quanta: no queue counts as shorter. */
+/* In quanta: no queue counts as shorter, */
 #define SF_TURNS_ALIKE		2
+
+/* but if it has less than this part of the packets that the queues have on average. */
+#define SF_FEW_PART		3
 
 /* So many queues are compared at a time to find the longest. */
 #define SF_QUEUES_COMPARED	128
@@ -258,6 +264,12 @@ static inline u32 sf_bands_random(struct sf_bands *b)
 	return b->draw;
 }
 
+/* How long a queue counts: no less than @least, unless it has fewer than @few packets */
+static __always_inline u64 sf_queue_length(const struct sf_queue *queue, u32 least, u32 few)
+{
+	return queue->qlen < few ? queue->backlog : max(queue->backlog, least);
+}
+
 /*
  * The longest queue of @band, which has packets. In a ring of more than can be compared at
  * a time it is the longest of some of them and of those that were compared before.
@@ -266,18 +278,20 @@ static noinline u32 sf_band_longest(struct sf_bands *b, struct sf_band *band)
 {
 	u32 factor = sf_bands_random(b) | 1, add = sf_bands_random(b);
 	u32 least = SF_TURNS_ALIKE * b->quantum;
+	u32 few = DIV_ROUND_UP(band->qlen, SF_FEW_PART * band->used);
 	const struct sf_queue *queues = band->queues;
 	u32 count = min_t(u32, band->used, SF_QUEUES_COMPARED);
 	u64 rank, most = 0;
 	u32 i = band->first;
 
 	if (queues[band->longest].qlen)
-		most = (u64)max(queues[band->longest].backlog, least) << 32;
+		most = sf_queue_length(&queues[band->longest], least, few) << 32;
 	if (queues[band->hand].qlen)
 		i = band->hand;
 	for (; count; count--, i = queues[i].listed.next) {
 		/* What is behind the length is another number for each queue. */
-		rank = (u64)max(queues[i].backlog, least) << 32 | (u32)(i * factor + add);
+		rank = sf_queue_length(&queues[i], least, few) << 32 |
+		       (u32)(i * factor + add);
 		if (rank >= most) {
 			most = rank;
 			band->longest = i;

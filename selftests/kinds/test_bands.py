@@ -174,6 +174,20 @@ def test_tiny_packets_do_not_push_out(gate: Callable[..., Gate], words: str) -> 
     assert 20 < kept < 55  # two in three of all
 
 
+def test_many_tiny_packets_do_not_push_out_few(gate: Callable[..., Gate], words: str) -> None:
+    """Who has a packet or two where others have eight loses only if he has the most bytes."""
+    d0 = gate(f"{words} queues 256")
+    few, *many = apart(d0, 11)
+    d0.change("limit 82")
+    for _ in range(5):
+        for ident in range(3):
+            d0.send(few.frame(1500, ident), HIGH)
+        for ident in range(20):
+            for each in many:
+                d0.send(each.frame(60, 3 + ident), HIGH)
+        assert [ident for ident in d0.order() if ident < 3] == [0, 1]
+
+
 def test_equals_lose_by_turns(gate: Callable[..., Gate], words: str) -> None:
     """Four streams that keep their places: none of them loses all that is lost."""
     d0 = gate(f"{words} queues 256 limit 8")

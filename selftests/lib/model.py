@@ -84,6 +84,7 @@ HIGH, LOW = 0, 1
 TURNS_OWED = 64
 TURNS_PASSED = 64
 TURNS_ALIKE = 2
+FEW_PART = 3
 
 
 class Tie(Exception):
@@ -137,9 +138,12 @@ class Band:
         return packet
 
     def drop(self) -> Any:
-        """The last packet of the longest queue; none counts as shorter than two quanta."""
-        lengths = [sum(packet.length for packet in self.queues[name]) for name in self.ring]
-        lengths = [max(length, TURNS_ALIKE * self.quantum) for length in lengths]
+        """The last packet of the longest queue; most count as no shorter than two quanta."""
+        queues = [self.queues[name] for name in self.ring]
+        lengths = [sum(packet.length for packet in queue) for queue in queues]
+        for i, queue in enumerate(queues):
+            if len(queue) * FEW_PART * len(queues) >= len(self):
+                lengths[i] = max(lengths[i], TURNS_ALIKE * self.quantum)
         if lengths.count(max(lengths)) > 1:
             raise Tie
         name = self.ring[lengths.index(max(lengths))]
