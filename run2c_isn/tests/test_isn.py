@@ -43,6 +43,9 @@ PROBES = Path("/sys/kernel/debug/kprobes/list")
 # next. Who begins it always knows; who accepts it forgets it on the way before Linux 6.10.
 FURTHER = 65535 + 2
 NUMBERS_ACCEPTED = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 10)
+# Where a machine is slow a FIN is sent again. Its ACK finds nobody, and his RST would end
+# TIME_WAIT.
+NO_RST = {"tcp_rfc1337": "1"}
 
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 3
@@ -140,11 +143,6 @@ class Net:
             run(f"ip -n isn1 addr add {address} dev e1 {more}")
             run(f"ip -n isn2 neigh add {address[:-3]} lladdr 02:00:00:00:00:99 dev e2")
         self.client, self.server = Side(1), Side(2)
-        # Where a machine is slow a FIN is sent again. Its ACK finds nobody, and his RST would end
-        # TIME_WAIT.
-        for side in (self.client, self.server):
-            with side.inside():
-                Path("/proc/sys/net/ipv4/tcp_rfc1337").write_text("1")
         self.ports = itertools.cycle(range(10000, 40000))
         self.capture = self.client.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
         code = b"".join(struct.pack("HBBI", *each) for each in SYN_FILTER)
@@ -359,7 +357,7 @@ def test_begun_in_time_wait(net: Net, family: Family) -> None:
     """There is no port left but those in TIME_WAIT: the kernel takes them, and numbers the SYNs."""
     any_port = [None] * 20
     with (
-        net.client.sysctl(tcp_tw_reuse="1", ip_local_port_range="50000 50019"),
+        net.client.sysctl(tcp_tw_reuse="1", ip_local_port_range="50000 50019", **NO_RST),
         closing(net.listen(family)) as listener,
     ):
         clients = net.begin(family, any_port)
@@ -381,7 +379,7 @@ def test_begun_in_time_wait(net: Net, family: Family) -> None:
 def test_accepted_in_time_wait(net: Net, family: Family) -> None:
     """The same port again: the other end has it in TIME_WAIT, and numbers the SYN-ACK or not."""
     ports = range(50100, 50120)
-    with closing(net.listen(family)) as listener:
+    with net.server.sysctl(**NO_RST), closing(net.listen(family)) as listener:
         clients = net.begin(family, ports)
         before = net.captured(40)
         end(net.talk(listener, clients), clients)
