@@ -296,15 +296,21 @@ def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands
     assert d0.order() == ([1, 2] if stands else [2, 1])
 
 
+def that_stand(d0: Gate, count: int) -> list[Flow]:
+    """So many flows that always have packets waiting"""
+    flows = [flow(100 + 2 * number) for number in range(count)]
+    for each in flows:
+        attain(d0, each, 60)
+    for each in 100 * flows:
+        d0.send(each.frame(1000, 0))
+    return flows
+
+
 @pytest.mark.clock
 def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
     """One among flows that stand, which are forgiven less"""
     d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
-    standing = [flow(100 + 2 * number) for number in range(3)]
-    for each in standing:
-        attain(d0, each, 60)
-    for each in 100 * standing:
-        d0.send(each.frame(1000, 0))
+    standing = that_stand(d0, 3)
     for _ in range(16):
         d0.send(A.frame(60, 0))
         for each in standing:
@@ -344,12 +350,8 @@ def test_a_stream_is_forgiven_what_others_leave(
     has more than half of the link. If they have more than three quarters all are forgiven alike.
     """
     d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
-    stand = [flow(100 + 2 * number) for number in range(standing)]
+    stand = that_stand(d0, standing)
     modest = [flow(200 + 2 * number) for number in range(30)]
-    for each in stand:
-        attain(d0, each, 60)
-    for each in 100 * stand:
-        d0.send(each.frame(1000, 0))
     for number in range(16):
         for each in (A, *stand):
             d0.send(each.frame(60, 0))
