@@ -799,14 +799,6 @@ static struct sf_queue *sf_groups_longest_of(const struct sf_groups *g, const st
 	return longest;
 }
 
-/* Is it a newcomer that may lose a packet for one of @group? Sorts are held apart, if they are. */
-static inline bool sf_groups_is_of(const struct sf_groups *g, const struct sf_queue *loser,
-				   u8 group)
-{
-	return loser && (loser->group == group ||
-			 (!g->known_share && sf_groups_is_new(loser->group)));
-}
-
 /* Have long flows more than their share of what waits there, or has nobody else anything? */
 static bool sf_groups_longs_lose(const struct sf_groups *g, const struct sf_lists *l)
 {
@@ -876,7 +868,7 @@ static struct sf_queue *sf_groups_short_victim(const struct sf_groups *g, const 
 	if (last)
 		return last;
 	if (newest && fresh * 100 > all * (100 - g->known_share))
-		return sf_groups_is_of(g, loser, newest->group) ? loser : newest;
+		return loser && loser->group == newest->group ? loser : newest;
 	return loser ?: ranked ?: newest;
 }
 
