@@ -29,6 +29,7 @@ VARIANTS = {"las": {"hosts": "hosts both fair 16384b"}}
 OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
 SCHED_TCP = Path("/usr/sbin/sched-tcp")
 FOREIGN = os.uname().machine != "x86_64"
+SLOW = FOREIGN or OWN in ("sanitized", "debug", "coverage")  # all that is done takes longer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,8 +90,7 @@ def _cannot(item: pytest.Item) -> str:
         return "5.10 has bugs of its own there, which were mended later"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
         return "only the clock of user-mode Linux waits for all that is slow"
-    slow = FOREIGN or OWN in ("sanitized", "debug", "coverage")
-    if item.get_closest_marker("programs") and slow:
+    if item.get_closest_marker("programs") and SLOW:
         return "programs are tested where the kernel is fast"
     if item.get_closest_marker("kmemleak") and OWN != "debug":
         return "only the debug kernel has kmemleak"

@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from selftests.guest import OWN
+from selftests.guest import SLOW
 from selftests.lib.command import run
 from selftests.lib.options import KINDS, TOP
 from selftests.lib.refusals import quiet_log
 
 RUN = str(TOP / "selftests/generated/run")
-FEWER = 8 if OWN in ("debug", "sanitized", "coverage") else 1  # where each takes longer
+FEWER = 8 if SLOW else 1
 
 
 def numbers(line: str) -> dict[str, int]:

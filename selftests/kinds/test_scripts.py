@@ -2,8 +2,9 @@
 """
 What is written in the shell: real TCP, NAT, and all that is done to a qdisc under load.
 
-It takes long, so other kernels than the native one and the debug one are asked for las' TCP, alone
-and behind NAT, and for some of the others.
+It takes long, so other kernels than the native one are asked for las' TCP, alone and behind NAT,
+and for some of the others; the debug one for las behind NAT, and for churn of las and run2c, which
+share with sqf and sift what parents see of them.
 """
 
 import subprocess
@@ -16,6 +17,7 @@ from selftests.lib.options import KINDS
 HERE = Path(__file__).parent
 
 LAS = pytest.param("las", marks=pytest.mark.each_kernel)
+LAS_ON_DEBUG = pytest.param("las", marks=[pytest.mark.each_kernel, pytest.mark.debug_kernel])
 
 
 def passes(script: str, kind: str) -> None:
@@ -33,13 +35,17 @@ def test_tcp(kind: str) -> None:
     passes("tcp", kind)
 
 
-@pytest.mark.debug_kernel
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.debug_kernel if kind in ("las", "run2c") else ())
+        for kind in KINDS
+    ],
+)
 def test_churn(kind: str) -> None:
     passes("churn", kind)
 
 
-@pytest.mark.debug_kernel
-@pytest.mark.parametrize("kind", [LAS, "sqf"])
+@pytest.mark.parametrize("kind", [LAS_ON_DEBUG, "sqf"])
 def test_hosts_behind_nat(kind: str) -> None:
     passes("nat", kind)
