@@ -55,9 +55,9 @@
  * more than half of what the link does, and no less than the level as long as they send less than
  * three quarters. The level is what modest streams leave of the link, divided among the other flows
  * of SF_AGE, and no more than half of it. A stream is modest in a measurement in which it has not
- * attained more than the level, or than a packet. So streams have what max-min fairness among flows
- * of SF_AGE would give them. They are forgiven it also for the time that they wait, up to their
- * last arrival.
+ * attained more than the level, or than a packet, and is not long. So streams have what max-min
+ * fairness among flows of SF_AGE would give them. They are forgiven it also for the time that they
+ * wait, up to their last arrival.
  * All others are forgiven `forgive_share` of a part, and nothing for the time in which they wait:
  * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
  * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
@@ -215,7 +215,7 @@ struct sf_groups {
 	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
 	u64		streamed;	/* bytes of streams that came in this epoch, */
 	u64		modest_bytes;	/* and of those that are modest */
-	u64		level;		/* bytes, in a measurement */
+	u64		level;		/* bytes, in SF_MEASURE */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
 	u32		stream_share;	/* the same, of streams in the last epoch, */
@@ -233,7 +233,8 @@ struct sf_groups {
 
 /*
  * How a kind orders flows; constant, so that nothing is called by pointer. What a queue's
- * ranks depend on changes only when packets come to it or leave it, or with options.
+ * ranks depend on changes only when packets come to it or leave it, with options, or when the link
+ * has been measured, which those that wait need not follow.
  */
 struct sf_order {
 	/* The rank of a short flow */
@@ -913,8 +914,11 @@ static inline void sf_groups_share_out(struct sf_groups *g)
 	if (g->streamed * 2 <= measured && g->active > 1)
 		g->stream_share *= 2;
 	g->level_share = 0;
-	if (g->streamed < measured / 4 * 3) {
-		left = div_u64((measured - g->modest_bytes) << SF_LEAK_SHIFT, max(g->greedy, 1U));
+	if (g->streamed < measured / 4 * 3)
+		g->level_share = SF_LEVEL_MOST;
+	/* If nobody is greedy there is no other limit. */
+	if (g->level_share && g->greedy) {
+		left = div_u64((measured - g->modest_bytes) << SF_LEAK_SHIFT, g->greedy);
 		g->level_share = min_t(u64, div64_u64(left, measured), SF_LEVEL_MOST);
 	}
 	sf_groups_begin_epoch(g);
@@ -930,7 +934,8 @@ static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
 	g->top.credit = max(g->top.credit, -g->debt_max);
 	g->top.overdue = max(g->top.overdue, -g->debt_max);
-	g->level = mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT);
+	g->level = mul_u64_u32_div(mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT),
+				   SF_MEASURE, elapsed);
 	if (g->share) {
 		g->leak = max3(g->leak_min, div64_u64(bytes * g->stream_share, parts),
 			       div_u64(bytes * g->level_share, elapsed));
@@ -1398,7 +1403,8 @@ static __always_inline void sf_groups_streamed(struct sf_groups *g, struct sf_fl
 	g->streamed += len;
 	if (!f->modest)
 		return;
-	if (f->attained <= max_t(u64, g->level, ETH_FRAME_LEN)) {
+	/* What a long flow has attained is bounded (sf_groups_place()), and the level is not. */
+	if (f->attained <= max_t(u64, g->level, ETH_FRAME_LEN) && f->attained < g->fair_from) {
 		g->modest_bytes += len;
 	} else {
 		f->modest = false;
@@ -1494,8 +1500,6 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 			t->queues[i].host = to->host;
 		}
 		to->flow->attained += qdisc_pkt_len(skb);
-		if (to->flow->stream)
-			sf_groups_streamed(g, to->flow, qdisc_pkt_len(skb));
 	} else {
 		cb->rank = sf_table_set(t, to->hash);
 		sf_elsewhere_add(t, cb->rank);
@@ -1519,11 +1523,13 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 		if (g->hosts.by && (u32)jiffies - g->s.link.from >= SF_MEASURE)
 			sf_hosts_begin_epoch(&g->hosts);
 		sf_link_restart(&g->s.link);
-		/* That is of the time that is measured. */
+		/* These are of the time that is measured, who has been seen is not. */
 		g->streamed = 0;
 		g->modest_bytes = 0;
 		sf_lists_forget_debt(&g->top, g->debt_max);
 	}
+	if (to->flow && to->flow->stream)
+		sf_groups_streamed(g, to->flow, qdisc_pkt_len(skb));
 	return true;
 }
 

@@ -53,6 +53,7 @@ static inline void sf_link_know(struct sf_link_rate *link, u64 bytes, u32 elapse
 static inline void sf_link_forget(struct sf_link_rate *link)
 {
 	sf_link_measure(link, SF_ROOM_UNKNOWN);
+	link->measured = 0;
 	if (link->set)
 		sf_link_know(link, link->set, SF_MEASURE);
 }

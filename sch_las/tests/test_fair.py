@@ -373,6 +373,29 @@ def test_a_stream_is_forgiven_what_others_leave(
 
 
 @pytest.mark.clock
+def test_a_stream_that_is_long_is_not_modest(gate: Callable[..., Gate]) -> None:
+    """However fast the link is, of which it takes less than half"""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% fair 20000b {HUGE_IDLE}")
+    that_stand(d0, 10)  # so the link is never idle
+    for number in range(800):
+        if not number % 5:
+            for small in range(6):
+                d0.send(flow(50 + 2 * small).frame(60, 0))
+            d0.release(6)
+        for each, length in ((A, 8600), (B, 4500)):
+            d0.send(each.frame(60 if number < 400 else length, 0))
+            young = flow(200 + 2 * number + (each is B))
+            d0.send(young.frame(9000 if number < 400 else 3500, 0))
+        d0.release(5)
+        time.sleep(0.01)
+    d0.release()
+    attain(d0, C, 14000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order(2) == [2, 1]
+
+
+@pytest.mark.clock
 @pytest.mark.parametrize(("looks", "order"), [(20, [1, 2]), (28, [2, 1])])
 def test_who_was_held_short_is_no_stream(
     gate: Callable[..., Gate], looks: int, order: list[int]
