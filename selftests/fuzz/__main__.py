@@ -22,7 +22,7 @@ from .build import BUILD, HERE, KINDS, TREE, build, counted, fuzzer, soak, symbo
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
-OPTIONS = "-len_control=0 -max_len=1024 -timeout=20 -print_final_stats=0".split()
+OPTIONS = "-len_control=0 -max_len=1024 -print_final_stats=0".split()
 # What was freed is kept for less than by default, and less is kept of who freed it: this is quicker
 ASAN = {"ASAN_OPTIONS": "quarantine_size_mb=4:malloc_context_size=2"}
 RANDOM = 200_000  # packets, when lines are counted

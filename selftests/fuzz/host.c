@@ -6,13 +6,20 @@
  *
  * What these files say, and then random operations until so many packets have come
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #include "host.h"
 
 #define INPUT	65536
+
+/* Seconds of a processor that one may take, however busy the machine is */
+#ifndef LONGEST
+#define LONGEST	20
+#endif
 
 void fail(const char *file, int line, const char *what)
 {
@@ -75,9 +82,19 @@ int main(int argc, char **argv)
 #else
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
+static void takes_too_long(int sig)
+{
+	fail(__FILE__, __LINE__, "an input takes too long");
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
+	static const struct itimerval longest = { .it_value.tv_sec = LONGEST }, none;
+
+	signal(SIGPROF, takes_too_long);
+	setitimer(ITIMER_PROF, &longest, NULL);
 	fuzz_input(data, size);
+	setitimer(ITIMER_PROF, &none, NULL);
 	return 0;
 }
 #endif

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked
+from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked, clang
 from vm.root import VMError
 
 PACKETS = 1_000_000
+ENDLESS = """
+#include "host.h"
+void fuzz_input(const unsigned char *data, unsigned long size)
+{
+	for (volatile int i = 0;; i++)
+		;
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +50,14 @@ def test_random(programs: dict[str, Path], kind: str) -> None:
     log = BUILD / f"{kind}-random.log"
     log.write_text(done.stdout + done.stderr)
     assert not done.returncode, f"again: {programs[kind]} {PACKETS} 1; {log}\n{done.stderr}"
+
+
+def test_an_input_that_does_not_end(tmp_path: Path) -> None:
+    """Fuzzing finds it by the time of a processor, so not for want of one."""
+    source, program = tmp_path / "endless.c", tmp_path / "endless"
+    source.write_text(ENDLESS)
+    command = [clang(), "-fsanitize=fuzzer", "-DLONGEST=1", f"-I{HERE}"]
+    subprocess.run([*command, HERE / "host.c", source, "-o", program], check=True)
+    done = subprocess.run([program, "-runs=1"], cwd=tmp_path, capture_output=True, text=True)
+    assert "host.c" in done.stderr and "an input takes too long" in done.stderr
+    assert "Test unit written to ./crash-" in done.stderr
