@@ -59,8 +59,9 @@
 # make upstream [LINUX=DIR] [IPROUTE2=DIR]
 #                          las alone as patches for net-next and iproute2-next, in
 #                          build/upstream; of the sources in DIR, else of Debian's
-# make upstream-check      the same, and that they apply, pass checkpatch and sparse,
-#                          build, load and pass tdc
+# make upstream-check      the same, and that they apply, pass checkpatch, sparse and coccinelle,
+#                          build, load, pass tdc and their selftest, and do with downloads
+#                          what the tree does, to the byte: some minutes
 # make check               checkpatch, sparse, shellcheck, ruff, generated pages
 # make cross [CROSS=mips]  modules and plugins for other processors, without a warning
 # make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
@@ -257,7 +258,10 @@ release:
 tdc:
 	$(PYTHON) -m selftests.tdc --to build/tdc
 
-upstream upstream-check: setup
+setup-upstream:
+	@vm/host-setup upstream
+
+upstream upstream-check: setup-upstream
 	$(PYTHON) -m upstream $(if $(filter %-check,$@),check,write) \
 		$(if $(LINUX),--linux "$(LINUX)") $(if $(IPROUTE2),--iproute2 "$(IPROUTE2)")
 
@@ -278,6 +282,7 @@ shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
 .PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
-	install-sources uninstall installcheck sparse strict clean setup setup-roots demo experiment \
-	figures bench bench-check pace test coverage mutants fuzz fuzz-coverage fuzz-keep fuzz-seeded \
-	soak dist release tdc upstream upstream-check check cross deb test-deb shell
+	install-sources uninstall installcheck sparse strict clean setup setup-roots setup-upstream \
+	demo experiment figures bench bench-check pace test coverage mutants fuzz fuzz-coverage \
+	fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross deb test-deb \
+	shell

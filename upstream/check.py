@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether the series in build/upstream apply, build, load and pass tdc.
+"""Whether the series in build/upstream apply, build, load, pass tdc and their selftest, and do with
+downloads (D1) what the tree does.
 
 What is not checked on each patch: MISSING_SIGN_OFF, since who sends it signs it off;
 FILE_PATH_CHANGES, since MAINTAINERS is changed once, for all new files; COMMIT_LOG_LONG_LINE, which
@@ -14,10 +15,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lab.run import experiment, guests
 from vm import Guest, prepare
 from vm.kernels import NATIVE, OWN
 from vm.root import OWN_ROOT, SOURCE_KEPT, VMError, logged, make_root, on_overlay
 
+from . import selftest
+from .cover import LOAD
 from .flatten import FlattenError
 from .kernel import TDC
 from .onefile import KIND, UPPER
@@ -79,6 +83,21 @@ def checkpatch(linux: Path) -> None:
         raise FlattenError(f"checkpatch says:\n{said}")
 
 
+def coccinelle(linux: Path, tree: Path) -> None:
+    """What the kernel's semantic patches report"""
+    scripts = sorted((linux / "scripts/coccinelle").rglob("*.cocci"))
+    command = ["spatch", "-D", "report", "--no-show-diff", "--very-quiet", "--no-includes"]
+    said = []
+    for script in scripts:
+        if not re.search(r"^virtual.*\breport\b", script.read_text(), re.MULTILINE):
+            continue
+        one = [*command, "--cocci-file", str(script), f"{_OBJECT}.c"]
+        done = subprocess.run(one, cwd=tree, capture_output=True, text=True)
+        said += [script.name, done.stdout or done.stderr] if done.stdout or done.returncode else []
+    if said or not scripts:
+        raise FlattenError("\n".join(said) or f"{linux} has no scripts of coccinelle")
+
+
 def applied(name: str, source: Path, tree: Path) -> None:
     """To a tree of that source, in which they may be from an earlier time"""
     texts = [path.read_text() for path in _patches(name)]
@@ -138,9 +157,8 @@ def tdc(module: Path, program: Path) -> None:
     cases = HOME / "kernel/upper" / _TREE / TDC / f"tc-tests/qdiscs/{KIND}.json"
     said: list[str] = []
     with_it = prepare(NATIVE)
-    (place,) = (with_it.upper / "usr/lib/modules").rglob(f"sch_{KIND}.ko")
     files = {
-        f"/{place.relative_to(with_it.upper)}": module,
+        selftest.place_of(with_it): module,
         "/usr/sbin/tc": program,
         f"/upstream/{KIND}.json": cases,
     }
@@ -156,6 +174,23 @@ def tdc(module: Path, program: Path) -> None:
         )
 
 
+def figures(module: Path) -> None:
+    """Downloads by the tree's module, and by the series': the same, to the byte"""
+    with_it = prepare(NATIVE)
+    d1 = experiment.read(guests.LAB / "experiments/d1-load.toml")
+    job = d1.only({KIND: KIND}, [LOAD]).runs[LOAD, KIND, d1.seeds[0]]
+    told = []
+    for name, files in ("tree", {}), ("series", {selftest.place_of(with_it): module}):
+        result = guests.guest_of(job, with_it, f"upstream-{name}", True, None, files).run()
+        # Of a module that is not built in the kernel's tree the kernel says so.
+        other = f"sch_{KIND}: loading out-of-tree" in result.console_path.read_text()
+        if result.status or result.error or other != (name == "tree"):
+            raise FlattenError(f"{name}: {result.error}; see {result.console_path}")
+        told.append(result.data_path.read_bytes())
+    if told[0] != told[1]:
+        raise FlattenError("the results are others")
+
+
 def all_of(linux: Path, iproute2: Path) -> int:
     found: dict[str, Path] = {}
 
@@ -168,8 +203,11 @@ def all_of(linux: Path, iproute2: Path) -> int:
     steps: Sequence[tuple[str, Callable[[], None]]] = [
         ("checkpatch", lambda: checkpatch(linux)),
         ("built in the kernel's tree, W=1 C=1, as y and as m", kernel),
+        ("coccinelle", lambda: coccinelle(linux, HOME / "kernel/upper" / _TREE)),
         ("iproute2", tools),
         ("tdc", lambda: tdc(found["module"], found["tc"])),
+        ("the selftest", lambda: selftest.run(HOME / "kernel/upper" / _TREE, found["tc"])),
+        ("D1 as by the tree", lambda: figures(found["module"])),
     ]
     failed = False
     for name, step in steps:

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +94,15 @@ def status_line(jobs: list[Job], slots: int) -> str:
     return ", ".join(parts)
 
 
-def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | None) -> Guest:
+def guest_of(
+    job: Job,
+    built: Built,
+    name: str,
+    fresh: bool,
+    workers: Workers | None,
+    instead: Mapping[str, Path] | None = None,
+) -> Guest:
+    """`instead`: files that it has in place of the checkout's, as of Guest"""
     elsewhere = {"executor": workers.execute} if workers else {}
     files = {DAEMON: make_daemon()} if DAEMON in job.needs else {}
     return Guest(
@@ -106,7 +114,7 @@ def guest_of(job: Job, built: Built, name: str, fresh: bool, workers: Workers | 
         seed=job.seed,
         modules=job.modules,
         needs=[need for need in job.needs if need not in files],
-        files=files,
+        files=files | dict(instead or {}),
         fresh=fresh,
         **elsewhere,
     )

@@ -177,7 +177,7 @@ newcomers_test()
 	RET=0
 
 	las_install newcomers 8 known_share 0
-	$MZ $h1 -p 100 -A 192.0.2.1 -B 192.0.2.3 -c 0 -q -a own -b $h3_mac \
+	$MZ $h1 -p $PKTSZ -A 192.0.2.1 -B 192.0.2.3 -c 0 -q -a own -b $h3_mac \
 		-t udp "sp=1024-65535,dp=1024-65535" -d 5usec &
 	defer stop_traffic $!
 
