@@ -24,7 +24,7 @@
  * push out every full one. Of equal ones one is drawn, or the same flow might lose each
  * time. But a queue that has few packets, where the others have many, counts as what it is:
  * drawn as often as a queue with eight, the one with a call's packet would lose as many. Few
- * are less than a third of the average, which hashing alone leaves to a sixth of them at most.
+ * are less than a third of the average, which hashing alone leaves to less than a fifth of them.
  */
 #ifndef _SF_BAND_QUEUES_H
 #define _SF_BAND_QUEUES_H
