@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lab.run import experiment, guests
-from vm import Guest, prepare
+from vm import prepare
 from vm.kernels import NATIVE, OWN
 from vm.root import OWN_ROOT, SOURCE_KEPT, VMError, logged, make_root, on_overlay
 
-from . import selftest
+from . import guest, selftest
 from .cover import LOAD
 from .flatten import FlattenError
 from .kernel import TDC
@@ -31,6 +31,7 @@ IGNORED = "MISSING_SIGN_OFF,FILE_PATH_CHANGES,COMMIT_LOG_LONG_LINE"
 _OBJECT = f"net/sched/sch_{KIND}"
 _SPARSE = 'W=1 C=1 CF="-D__CHECK_ENDIAN__ -Wsparse-error" KCFLAGS=-Werror'
 _TREE = "usr/src/linux-upstream"
+_APPLIED = HOME / "kernel/upper" / _TREE  # with the series
 _UNPACK = f"""set -e
 [ ! -e /{_TREE}.unpacked ] || exit 0
 rm -rf /{_TREE}
@@ -56,10 +57,7 @@ cd /usr/src/iproute2
 ./configure >/dev/null
 make -s -j"$(nproc)" SUBDIRS="lib tc" all
 """
-_JOB = f"""
-set -e
-modprobe sch_{KIND}
-cd /opt/linux/tools/testing/selftests/tc-testing
+_JOB = f"""cd /opt/linux/tools/testing/selftests/tc-testing
 ./tdc.py -f /upstream/{KIND}.json
 """
 
@@ -83,7 +81,7 @@ def checkpatch(linux: Path) -> None:
         raise FlattenError(f"checkpatch says:\n{said}")
 
 
-def coccinelle(linux: Path, tree: Path) -> None:
+def coccinelle(linux: Path) -> None:
     """What the kernel's semantic patches report"""
     scripts = sorted((linux / "scripts/coccinelle").rglob("*.cocci"))
     command = ["spatch", "-D", "report", "--no-show-diff", "--very-quiet", "--no-includes"]
@@ -92,7 +90,7 @@ def coccinelle(linux: Path, tree: Path) -> None:
         if not re.search(r"^virtual.*\breport\b", script.read_text(), re.MULTILINE):
             continue
         one = [*command, "--cocci-file", str(script), f"{_OBJECT}.c"]
-        done = subprocess.run(one, cwd=tree, capture_output=True, text=True)
+        done = subprocess.run(one, cwd=_APPLIED, capture_output=True, text=True)
         said += [script.name, done.stdout or done.stderr] if done.stdout or done.returncode else []
     if said or not scripts:
         raise FlattenError("\n".join(said) or f"{linux} has no scripts of coccinelle")
@@ -119,19 +117,18 @@ def built(linux: Path) -> Path:
     home = HOME / "kernel"
     for part in ("upper", "work"):
         (home / part).mkdir(parents=True, exist_ok=True)
-    tree = home / "upper" / _TREE
-    tree.parent.mkdir(parents=True, exist_ok=True)
+    _APPLIED.parent.mkdir(parents=True, exist_ok=True)
     for name, text in OWN[NATIVE].texts.items():
-        (tree.parent / name).write_text(text)
+        (_APPLIED.parent / name).write_text(text)
     root = make_root(OWN_ROOT)
     log = HOME / "kernel.log"
     logged("unpacking the kernel", on_overlay([root], home, ["sh", "-c", _UNPACK]), log)
-    applied("linux", linux, tree)
+    applied("linux", linux, _APPLIED)
     logged("the build in the kernel's tree", on_overlay([root], home, ["sh", "-c", _BUILD]), log)
     said = re.findall(rf"^Warning: .*|^{_OBJECT}.*warning:.*", log.read_text(), re.M)
     if said:
         raise FlattenError(f"warnings, see {log}: {said[0]}")
-    return tree / f"{_OBJECT}.ko"
+    return _APPLIED / f"{_OBJECT}.ko"
 
 
 def tc(iproute2: Path) -> Path:
@@ -152,19 +149,9 @@ def tc(iproute2: Path) -> Path:
 
 def tdc(module: Path, program: Path) -> None:
     """The cases of the series, in a guest with the series' module and tc"""
-    job = HOME / "tdc.job"
-    job.write_text(_JOB)
-    cases = HOME / "kernel/upper" / _TREE / TDC / f"tc-tests/qdiscs/{KIND}.json"
-    said: list[str] = []
-    with_it = prepare(NATIVE)
-    files = {
-        selftest.place_of(with_it): module,
-        "/usr/sbin/tc": program,
-        f"/upstream/{KIND}.json": cases,
-    }
-    result = Guest(with_it, mode="functional", name="upstream-tdc", job=str(job), files=files).run(
-        said.append
-    )
+    cases = _APPLIED / TDC / f"tc-tests/qdiscs/{KIND}.json"
+    files = {f"/upstream/{KIND}.json": cases}
+    result, said = guest.run(prepare(NATIVE), "tdc", _JOB, module, program, files)
     text = "\n".join(said)
     good = re.findall(r"^ok \d+ (\w+)(?!.*# skip)", text, re.M)
     wanted = [case["id"] for case in json.loads(cases.read_text())]
@@ -180,7 +167,7 @@ def figures(module: Path) -> None:
     d1 = experiment.read(guests.LAB / "experiments/d1-load.toml")
     job = d1.only({KIND: KIND}, [LOAD]).runs[LOAD, KIND, d1.seeds[0]]
     told = []
-    for name, files in ("tree", {}), ("series", {selftest.place_of(with_it): module}):
+    for name, files in ("tree", {}), ("series", {guest.place_of(with_it): module}):
         result = guests.guest_of(job, with_it, f"upstream-{name}", True, None, files).run()
         # Of a module that is not built in the kernel's tree the kernel says so.
         other = f"sch_{KIND}: loading out-of-tree" in result.console_path.read_text()
@@ -203,10 +190,10 @@ def all_of(linux: Path, iproute2: Path) -> int:
     steps: Sequence[tuple[str, Callable[[], None]]] = [
         ("checkpatch", lambda: checkpatch(linux)),
         ("built in the kernel's tree, W=1 C=1, as y and as m", kernel),
-        ("coccinelle", lambda: coccinelle(linux, HOME / "kernel/upper" / _TREE)),
+        ("coccinelle", lambda: coccinelle(linux)),
         ("iproute2", tools),
         ("tdc", lambda: tdc(found["module"], found["tc"])),
-        ("the selftest", lambda: selftest.run(HOME / "kernel/upper" / _TREE, found["tc"])),
+        ("the selftest", lambda: selftest.run(_APPLIED, found["tc"])),
         ("D1 as by the tree", lambda: figures(found["module"])),
     ]
     failed = False

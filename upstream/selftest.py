@@ -9,9 +9,10 @@ import re
 import shutil
 from pathlib import Path
 
-from vm import Built, Guest, prepare
+from vm import prepare
 from vm.root import OWN_ROOT, logged, make_unpacked, on_overlay
 
+from . import guest
 from .flatten import FlattenError
 from .kernel import SCHED, TESTS, UAPI
 from .onefile import KIND
@@ -28,20 +29,11 @@ make -C /lib/modules/{{version}}/build M=/{_PLACE} \\
 _PACKAGES = ["jq", "netsniff-ng"]
 _TOOLS = ("usr/bin/jq", "usr/sbin/mausezahn", "usr/lib/*-linux-gnu/*.so.*")
 _INSIDE = "/upstream"
-_JOB = f"""
-set -e
-modprobe sch_{KIND}
-cd {_INSIDE}/{TESTS}
+_JOB = f"""cd {_INSIDE}/{TESTS}
 ./sch_{KIND}.sh
 """
 # Of these all scripts, which the test sources
 _SOURCED = (TESTS, f"{Path(TESTS).parent}/lib/sh", "tools/testing/selftests/kselftest")
-
-
-def place_of(built: Built) -> str:
-    """Where a guest has the tree's module"""
-    (place,) = (built.upper / "usr/lib/modules").rglob(f"sch_{KIND}.ko")
-    return f"/{place.relative_to(built.upper)}"
 
 
 def _module(tree: Path, version: str, root: Path) -> Path:
@@ -74,19 +66,12 @@ def run(tree: Path, program: Path) -> None:
     """`tree` has the series applied, `program` is the series' tc."""
     debian = prepare(OWN_ROOT)
     module = _module(tree, debian.version, debian.root)
-    files = {place_of(debian): module, "/usr/sbin/tc": program}
-    files |= _tools(debian.root) | _scripts(tree)
-    job = HOME / "selftest.job"
-    job.write_text(_JOB)
-    said: list[str] = []
-    result = Guest(
-        debian, mode="functional", name="upstream-selftest", job=str(job), files=files, silence=300
-    ).run(said.append)
+    files = _tools(debian.root) | _scripts(tree)
+    result, said = guest.run(debian, "selftest", _JOB, module, program, files)
     told = [line for line in said if line.startswith("TEST: ")]
     bad = [line for line in told if not line.endswith("[ OK ]")]
-    (names,) = re.findall(
-        r'^ALL_TESTS="(.*?)"', (tree / TESTS / f"sch_{KIND}.sh").read_text(), re.S | re.M
-    )
+    script = (tree / TESTS / f"sch_{KIND}.sh").read_text()
+    (names,) = re.findall(r'^ALL_TESTS="(.*?)"', script, re.DOTALL | re.MULTILINE)
     if result.status or result.error or bad or len(told) < len(names.split()):
         text = "\n".join(said)
         raise FlattenError(f"{len(bad)} of {len(told)} are bad {result.error}\n{text[-2000:]}")
