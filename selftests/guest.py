@@ -105,7 +105,11 @@ def _cannot(item: pytest.Item) -> str:
 
 def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     share, _, shares = config.getoption("--share").partition("/")
-    marks = ["debug_kernel"] if OWN == "debug" else ["each_kernel", "drop_reasons"]
+    whole = {
+        "debug": ["debug_kernel"],
+        "native": ["programs", "one_kernel"],  # all else is asked of the sanitized one
+    }
+    marks = whole.get(OWN, ["each_kernel", "drop_reasons"])
     if FOREIGN:  # its kernel and tc are those of 7.2, but for the processor
         marks = []
     if not share or any(map(item.get_closest_marker, marks)):

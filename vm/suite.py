@@ -2,6 +2,7 @@
 """All tests, in two stages. What takes some minutes: those on the host, and all in user-mode Linux,
 in the native kernel and in the sanitized one. Then, if all of these have passed, those in the other
 kernels, in QEMU: on each what depends on it, and of the rest a share, another one with each commit.
+The native kernel beside the sanitized one has a share, too: that is the same and finds more.
 
 On the kcsan kernel it is what has several processors do things at once, for as long as one wants.
 
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,7 @@ SHARES = 16  # what is alike on all kernels is run on each with every so many-th
 # The same of other processors, where it takes a minute until the first test is run
 FOREIGN_PARTS = 1
 FOREIGN_SHARES = 24
+NATIVE_SHARES = 4  # beside the sanitized kernel
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
@@ -243,9 +245,20 @@ def packages(release: str, brief: bool) -> int:
     return 1 if outcomes[0].failures else 0
 
 
-def guests(kernel: str, tests: Sequence[str], seconds: float = 0) -> list[Task]:
+def _shares(kernel: str, beside: Collection[str]) -> int:
+    """Of how many it runs one, of what is alike on all kernels"""
+    if kernel == NATIVE and SANITIZED in beside:
+        return NATIVE_SHARES
+    if kernel in (*PARTS, KCSAN):
+        return 1
+    return FOREIGN_SHARES if kernel in FOREIGN else SHARES
+
+
+def guests(
+    kernel: str, tests: Sequence[str], seconds: float = 0, beside: Collection[str] = ()
+) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it; of those that take as long as one
-    wants for so many seconds, unless 0"""
+    wants for so many seconds, unless 0. `beside`: the kernels that are asked, too."""
     if kernel in ROOTLESS:
         if tests:
             raise VMError(f"on {kernel} there is no pytest: all tests are run, or none")
@@ -253,9 +266,9 @@ def guests(kernel: str, tests: Sequence[str], seconds: float = 0) -> list[Task]:
     parts = PARTS.get(kernel, FOREIGN_PARTS if kernel in FOREIGN else OTHER_PARTS)
     parts = 1 if tests or kernel == KCSAN else parts
     given = [f"--time={seconds:g}"] if seconds else []
-    if kernel not in (*PARTS, KCSAN) and not tests:
+    shares = 1 if tests else _shares(kernel, beside)
+    if shares > 1:
         shift = sum(map(ord, kernel))  # not the same on all of them
-        shares = FOREIGN_SHARES if kernel in FOREIGN else SHARES
         given += [f"--share={(_commit() + shift) % shares}/{shares}"]
     return [InGuest(kernel, i, parts, [*given, *tests], seconds) for i in range(1, parts + 1)]
 
@@ -266,7 +279,8 @@ def run(kernels: Sequence[str], tests: Sequence[str] = (), seconds: float = 0) -
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     first: list[Task] = [] if tests else [Host()]
     own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
-    first += [task for kernel in own if kernel in PARTS for task in guests(kernel, tests, seconds)]
+    own = [kernel for kernel in own if kernel in PARTS]
+    first += [task for kernel in own for task in guests(kernel, tests, seconds, kernels)]
     second = [task for kernel in others for task in guests(kernel, tests, seconds)]
 
     processors = len(os.sched_getaffinity(0))

@@ -164,6 +164,12 @@ def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
         assert shares == {f"--share={n}/{number}" for n in range(number)}
     for kernel in ("native", "sanitized"):
         assert all(len(task.arguments) == 1 for task in suite.guests(kernel, []))
+    both = ["native", "sanitized"]
+    assert all(len(task.arguments) == 1 for task in suite.guests("sanitized", [], 0, both))
+    assert all(
+        task.arguments[1].endswith(f"/{suite.NATIVE_SHARES}")
+        for task in suite.guests("native", [], 0, both)
+    )
 
 
 def test_as_long_as_one_wants(monkeypatch: pytest.MonkeyPatch) -> None:

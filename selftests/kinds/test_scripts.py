@@ -3,8 +3,7 @@
 What is written in the shell: real TCP, NAT, and all that is done to a qdisc under load.
 
 It takes long, so other kernels than the native one are asked for las' TCP, alone and behind NAT,
-and for some of the others; the debug one for las behind NAT, and for churn of las and run2c, which
-share with sqf and sift what parents see of them.
+and for some of the others; the debug one for churn of las, and for some.
 """
 
 import subprocess
@@ -17,7 +16,6 @@ from selftests.lib.options import KINDS
 HERE = Path(__file__).parent
 
 LAS = pytest.param("las", marks=pytest.mark.each_kernel)
-LAS_ON_DEBUG = pytest.param("las", marks=[pytest.mark.each_kernel, pytest.mark.debug_kernel])
 
 
 def passes(script: str, kind: str) -> None:
@@ -37,15 +35,12 @@ def test_tcp(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.debug_kernel if kind in ("las", "run2c") else ())
-        for kind in KINDS
-    ],
+    [pytest.param(kind, marks=pytest.mark.debug_kernel if kind == "las" else ()) for kind in KINDS],
 )
 def test_churn(kind: str) -> None:
     passes("churn", kind)
 
 
-@pytest.mark.parametrize("kind", [LAS_ON_DEBUG, "sqf"])
+@pytest.mark.parametrize("kind", [LAS, "sqf"])
 def test_hosts_behind_nat(kind: str) -> None:
     passes("nat", kind)
