@@ -63,7 +63,7 @@ struct sf_flow {
 					u8	known:1;
 					u8	stream:1;	/* of age, and does not stand */
 					u8	modest:1;	/* and below the level */
-					u8	age:4;		/* measurements */
+					u8	age:4;		/* epochs */
 					u8	standing;	/* more of the last ones than not */
 					bool	priority;
 					u8	epoch;		/* the last of them */

@@ -35,7 +35,7 @@
  *   and are one until none of them waits. A few larger ones are none: who is smaller passes by.
  *   As long as they are, who is young, which is not yet of SF_AGE, comes to the newcomers, known or
  *   not, and remains there: what waits already is served by and by, and of the others each sort
- *   has its turn, and its room. To be old takes packets in SF_AGE measurements of the link, and
+ *   has its turn, and its room. To be old takes packets in SF_AGE epochs (groups_state.h), and
  *   `forgive_share`. Without `known_share` nothing is a crowd.
  * - A long flow has attained more than `fair`, or than the link sends in half of `buffer`.
  *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
@@ -52,18 +52,18 @@
  * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
  * stand, which is to mostly have packets waiting, or to have been held short by CoDel of late. It
  * is forgiven an equal part of the link's rate, two of them as long as all streams together send no
- * more than half of what the link does, and no less than the level as long as they send less than
+ * more than half of what the link could, and no less than the level as long as they send less than
  * three quarters. The level is what modest streams leave of the link, divided among the other flows
- * of SF_AGE, and no more than half of it. A stream is modest in a measurement in which it has not
+ * of SF_AGE, and no more than half of it. A stream is modest in an epoch in which it has not
  * attained more than the level, or than a packet, and is not long. So streams have what max-min
  * fairness among flows of SF_AGE would give them. They are forgiven it also for the time that they
- * wait, up to their last arrival.
+ * wait.
  * All others are forgiven `forgive_share` of a part, and nothing for the time in which they wait:
  * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
  * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
  * who takes no more than he is forgiven, such as a call, a VPN or a video, stays a short flow
  * however long he does, and what has been a bulk transfer is one again soon after. Streams that are
- * seen in each measurement keep no more of the link than three quarters, or an equal part each;
+ * seen in each epoch keep no more of the link than three quarters, or an equal part each;
  * what others are forgiven has no bound.
  *
  * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may
@@ -204,7 +204,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	cb->arrival = g->s.arrivals++;
 	cb->truesize = skb->truesize;
 	if (likely(to->flow)) {
-		sf_groups_forgive(g, to->flow, jiffies);
+		sf_groups_comes(g, to->flow, jiffies);
 		cb->rank = g->sent;
 		i = to->flow->queue;
 		if (!i) {
@@ -231,13 +231,7 @@ static __always_inline bool sf_groups_insert(struct Qdisc *sch, struct sk_buff *
 	/* A busy period begins. */
 	if (g->s.held == 1) {
 		g->last = i;
-		/* What hosts have done while the link was idle, too, is compared with nothing. */
-		if (g->hosts.by && (u32)jiffies - g->s.link.from >= SF_MEASURE)
-			sf_hosts_begin_epoch(&g->hosts);
 		sf_link_restart(&g->s.link);
-		/* These are of the time that is measured, who has been seen is not. */
-		g->streamed = 0;
-		g->modest_bytes = 0;
 		sf_lists_forget_debt(&g->top, g->debt_max);
 	}
 	if (to->flow && to->flow->stream)
@@ -357,6 +351,9 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 	struct sf_flow *f = sf_find(&g->s, to);
 	bool refused;
 
+	/* Before anything of this packet counts: it is of the next one. */
+	if (!g->s.held && (u32)jiffies - g->epoch_from >= SF_EPOCH)
+		sf_groups_end_epoch(g, 0);
 	to->host = 0;
 	if (unlikely(g->hosts.by)) {
 		to->host = sf_groups_host(g, skb, f, flags, to->named >> SF_NAMED_SHIFT,

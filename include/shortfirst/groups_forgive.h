@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What flows are forgiven of what they have attained: by the rate of the link, and by what all have
- * done in the last measurement of it.
+ * done in the last epochs. One ends with a measurement of the link, or if there is none with the
+ * first packet after SF_EPOCH that finds nothing waiting.
  */
 #ifndef _SF_GROUPS_FORGIVE_H
 #define _SF_GROUPS_FORGIVE_H
@@ -15,37 +16,35 @@ static inline void sf_groups_begin_epoch(struct sf_groups *g)
 {
 	g->active = 0;
 	g->greedy = 0;
-	g->streamed = 0;
-	g->modest_bytes = 0;
+	g->epoch_from = jiffies;
 	g->epoch++;
 }
 
-/* A measurement ends: how many have parts of the link's rate, and what is a stream's? */
+/* How many have parts of the link's rate, and what is a stream's? */
 static inline void sf_groups_share_out(struct sf_groups *g)
 {
-	u64 measured = g->s.link.measured, left;
 	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
+	u64 left;
 
 	g->parts = max(g->active, 1U);
 	g->stream_share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
-	if (g->streamed * 2 <= measured && g->active > 1)
+	if (g->streamed * 2 <= g->could && g->active > 1)
 		g->stream_share *= 2;
 	g->level_share = 0;
-	if (g->streamed < measured / 4 * 3)
+	if (g->streamed < g->could / 4 * 3)
 		g->level_share = SF_LEVEL_MOST;
 	/* If nobody is greedy there is no other limit. */
 	if (g->level_share && g->greedy) {
-		left = div_u64((measured - g->modest_bytes) << SF_LEAK_SHIFT, g->greedy);
-		g->level_share = min_t(u64, div64_u64(left, measured), SF_LEVEL_MOST);
+		left = div_u64((g->could - g->modest_bytes) << SF_LEAK_SHIFT, g->greedy);
+		g->level_share = min_t(u64, div64_u64(left, g->could), SF_LEVEL_MOST);
 	}
-	sf_groups_begin_epoch(g);
 }
 
-/* What link.measured tells is sent in so many jiffies: all that depends on the rate of the link */
-static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
+/* All that depends on the rate of the link */
+static void sf_groups_use_rate(struct sf_groups *g)
 {
+	u32 elapsed = g->s.link.elapsed, room = g->s.link.room;
 	u64 bytes = g->s.link.measured, parts = (u64)elapsed * g->parts;
-	u32 room = g->s.link.room;
 
 	g->stale = room == SF_ROOM_UNKNOWN ? U64_MAX : (u64)room * SF_STALE;
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
@@ -63,12 +62,49 @@ static void sf_groups_use_rate(struct sf_groups *g, u32 elapsed)
 		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
 }
 
-static noinline void sf_groups_measured(struct sf_groups *g, u32 elapsed)
+/* Nothing is known of what streams have left of the link. */
+static inline void sf_groups_forget_streams(struct sf_groups *g)
 {
-	sf_groups_share_out(g);
-	sf_groups_use_rate(g, elapsed);
+	g->could = 0;
+	g->streamed = 0;
+	g->modest_bytes = 0;
+}
+
+/*
+ * An epoch ends, of no less than @least jiffies. What the link could have sent in it is of all the
+ * time since it began, as what streams have sent is: else a burst that is alone there for one
+ * measurement would count as if streams never left anything. What was before counts half as much
+ * each time, and what of streams was dropped counts for nothing.
+ */
+static noinline void sf_groups_end_epoch(struct sf_groups *g, u32 least)
+{
+	u32 lasted = max(min_t(u32, (u32)jiffies - g->epoch_from, 10 * HZ), least);
+	const struct sf_link_rate *link = &g->s.link;
+	u64 could;
+
+	if (link->measured) {
+		could = mul_u64_u32_div(link->measured, lasted, link->elapsed);
+		g->could += could;
+		sf_groups_share_out(g);
+		sf_groups_use_rate(g);
+		if (g->hosts.by)
+			sf_hosts_share_out(&g->hosts, could, lasted);
+		g->streamed = min(g->streamed, g->could) / 2;
+		g->modest_bytes = min(g->modest_bytes, g->could) / 2;
+		g->could /= 2;
+	} else {
+		sf_groups_forget_streams(g);
+	}
+	sf_hosts_begin_epoch(&g->hosts);
+	sf_groups_begin_epoch(g);
+}
+
+/* The rate of the link is known anew. */
+static noinline void sf_groups_measured(struct sf_groups *g)
+{
 	if (g->hosts.by)
-		sf_hosts_measured(&g->hosts, g->s.link.measured, elapsed);
+		sf_hosts_measured(&g->hosts, g->s.link.measured, g->s.link.elapsed);
+	sf_groups_end_epoch(g, g->s.link.elapsed);
 }
 
 /*
@@ -82,6 +118,7 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->fair_from = g->fair;
 	g->level = 0;
 	g->level_share = 0;
+	sf_groups_forget_streams(g);
 	sf_groups_begin_epoch(g);
 	g->stale = U64_MAX;
 	g->debt_max = 0;
@@ -89,7 +126,17 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
 	if (g->s.link.set)
-		sf_groups_measured(g, SF_MEASURE);
+		sf_groups_measured(g);
+}
+
+/*
+ * As much of rate @now as @bytes are of @was. What came may be any number of times what could have
+ * been sent, which is of no more than 20 s: beyond 32 s it makes no difference, and the quotient
+ * has to fit.
+ */
+static inline u64 sf_groups_as_much(u64 bytes, u64 now, u64 was)
+{
+	return mul_u64_u64_div_u64(min(bytes, was * (32 * HZ / SF_MEASURE)), now, was);
 }
 
 /* The rate that is set is another one, or none; it was @was, as in link.set. */
@@ -103,28 +150,32 @@ static inline void sf_groups_set_rate(struct sf_groups *g, u64 was)
 		sf_groups_forget_link(g);
 		return;
 	}
-	sf_groups_use_rate(g, SF_MEASURE);
+	/* As if what streams have sent had been as much of this rate. */
+	g->could = sf_groups_as_much(g->could, set, was);
+	g->streamed = sf_groups_as_much(g->streamed, set, was);
+	g->modest_bytes = sf_groups_as_much(g->modest_bytes, set, was);
+	sf_groups_use_rate(g);
 	sf_hosts_scale(&g->hosts, set, was);
 }
 
 /* A packet of @len bytes is on its way. */
 static inline void sf_groups_sent(struct sf_groups *g, u32 len)
 {
-	u32 elapsed = sf_link_sent(&g->s.link, len);
-
 	g->sent += len;
-	if (unlikely(elapsed))
-		sf_groups_measured(g, elapsed);
+	if (unlikely(sf_link_sent(&g->s.link, len)))
+		sf_groups_measured(g);
 }
 
-/* A flow is seen for the first time in this measurement. */
-static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *f)
+/* A flow is seen for the first time in this epoch. */
+static __always_inline void sf_groups_seen(struct sf_groups *g, struct sf_flow *f, u32 silent)
 {
 	f->epoch = g->epoch;
 	f->age = min(f->age + 1, SF_AGE);
 	g->active += f->age == SF_AGE;
 	if (f->queue)
 		f->standing += f->standing < 2 * SF_STANDS;
+	else if (silent >= SF_STOOD_FOR)
+		f->standing = 0;
 	else if (f->standing)
 		f->standing--;
 	f->stream = f->age == SF_AGE && f->standing < SF_STANDS;
@@ -139,7 +190,8 @@ static __always_inline void sf_groups_streamed(struct sf_groups *g, struct sf_fl
 	if (!f->modest)
 		return;
 	/* What a long flow has attained is bounded (sf_groups_place()), and the level is not. */
-	if (f->attained <= max_t(u64, g->level, ETH_FRAME_LEN) && f->attained < g->fair_from) {
+	if (f->attained <= max3(g->level, (u64)ETH_FRAME_LEN, (u64)len) &&
+	    f->attained < g->fair_from) {
 		g->modest_bytes += len;
 	} else {
 		f->modest = false;
@@ -147,18 +199,13 @@ static __always_inline void sf_groups_streamed(struct sf_groups *g, struct sf_fl
 	}
 }
 
-/*
- * Forgive a flow to which a packet comes what it is to be forgiven, but not what waits. Ranks
- * depend on that: what is refused forgives nothing.
- */
+/* Forgive a flow what it is to be forgiven until now, but not what waits. */
 static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flow *f, u32 now)
 {
 	u32 waiting = f->queue ? g->s.table.queues[f->queue].backlog : 0;
 	u32 elapsed = now - f->seen;
 	u64 leak, most;
 
-	if (f->epoch != g->epoch)
-		sf_groups_seen(g, f);
 	if (!elapsed || (f->queue && g->not_waiting))
 		return;
 	leak = f->stream ? g->leak : f->queue ? g->leak_min : g->leak_part;
@@ -169,6 +216,14 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	most = f->attained - min_t(u64, f->attained, waiting);
 	f->attained -= min(most, leak);
 	WRITE_ONCE(f->seen, now);
+}
+
+/* A packet comes to a flow. What is refused does not: ranks depend on what is forgiven. */
+static __always_inline void sf_groups_comes(struct sf_groups *g, struct sf_flow *f, u32 now)
+{
+	if (f->epoch != g->epoch)
+		sf_groups_seen(g, f, now - f->seen);
+	sf_groups_forgive(g, f, now);
 }
 
 #endif

@@ -37,9 +37,12 @@
 #define SF_LEAK_SHIFT		16
 
 /*
- * A flow seen in so many measurements of the link is one of those between which forgiving is
- * divided.
+ * An epoch ends with a measurement of the link, or if nothing has waited for as long as one takes
+ * with the first packet after so long. Who has sent in it is known of one, and how much of several.
  */
+#define SF_EPOCH		HZ
+
+/* A flow seen in so many epochs is one of those between which forgiving is divided. */
 #define SF_AGE			12
 
 /*
@@ -52,12 +55,14 @@
 #define SF_LEVEL_MOST		BIT(SF_LEAK_SHIFT - 1)
 
 /*
- * A flow stands that had packets waiting at so many more of the last measurements than it had
- * none, of which twice as many count. So does one of whose queue CoDel has said so, until it had
- * none at as many as three seconds have: a download that CoDel holds short mostly has no queue.
+ * A flow stands that had packets waiting at so many more of the last epochs than it had none, of
+ * which twice as many count. So does one of whose queue CoDel has said so, until it had none at as
+ * many as three seconds have measurements, or was silent for so long: a download that CoDel holds
+ * short mostly has no queue.
  */
 #define SF_STANDS		4
-#define SF_STOOD		(SF_STANDS - 1 + 3 * HZ / SF_MEASURE)
+#define SF_STOOD_FOR		(3 * HZ)
+#define SF_STOOD		(SF_STANDS - 1 + SF_STOOD_FOR / SF_MEASURE)
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(3 * HZ)
@@ -124,8 +129,9 @@ struct sf_groups {
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
 	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
-	u64		streamed;	/* bytes of streams that came in this epoch, */
-	u64		modest_bytes;	/* and of those that are modest */
+	u64		could;		/* bytes that the link could have sent in epochs, */
+	u64		streamed;	/* those of streams that came, in this one, too, */
+	u64		modest_bytes;	/* and those of streams that are modest */
 	u64		level;		/* bytes, in SF_MEASURE */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
@@ -134,7 +140,8 @@ struct sf_groups {
 	u32		level_share;	/* the same, of each that is greedy */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch, */
 	u32		greedy;		/* and those of them that are not modest streams */
-	u8		epoch;		/* measurements of the link; wraps */
+	u32		epoch_from;	/* jiffies when that began */
+	u8		epoch;		/* its number; wraps */
 	u32		newcomers_max;
 	u32		quantum;
 	bool		aqm;		/* long flows are held short by CoDel */

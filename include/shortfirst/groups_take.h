@@ -8,6 +8,7 @@
 #include <linux/minmax.h>
 #include <net/codel.h>
 #include <net/codel_impl.h>
+#include "groups_forgive.h"
 #include "groups_loss.h"
 #include "groups_place.h"
 
@@ -21,8 +22,12 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 	}
 	if (unlikely(queue->host))
 		sf_host_release(&g->hosts, queue->host);
-	if (likely(!sf_is_elsewhere(queue)))
-		sf_queue_release(&g->s.table, queue);
+	if (unlikely(sf_is_elsewhere(queue)))
+		return;
+	/* It is forgiven the time that its last packet has waited, too. */
+	if (g->s.table.flows[queue->flow].stream)
+		sf_groups_forgive(g, &g->s.table.flows[queue->flow], jiffies);
+	sf_queue_release(&g->s.table, queue);
 }
 
 /* The first packet of a queue, which may become empty */

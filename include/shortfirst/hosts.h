@@ -109,7 +109,7 @@ struct sf_hosts {
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
 	u32		limit;		/* bytes of level; SF_HOST_ALWAYS: the link is not known */
 	u32		cap;		/* no level becomes more; 0: the same */
-	u8		epoch;		/* measurements of the link; wraps. In this one: */
+	u8		epoch;		/* as of groups.h; wraps. In this one: */
 	u32		seen;		/* hosts that were active, */
 	u32		active;		/* in the one before it, */
 	u32		wanting;	/* those that wanted more than they had, */
@@ -457,7 +457,7 @@ static inline void sf_host_sent(struct sf_hosts *hosts, u32 n, u32 len, u32 arri
 		sf_heap_lower(&hosts->turns, (struct sf_heap_node) { *tag, arrivals, n });
 }
 
-/* A measurement ends, and another one begins. */
+/* An epoch begins. */
 static inline void sf_hosts_begin_epoch(struct sf_hosts *hosts)
 {
 	/* Of what has no record yet it is 0. */
@@ -468,24 +468,29 @@ static inline void sf_hosts_begin_epoch(struct sf_hosts *hosts)
 	hosts->spent = 0;
 }
 
-/* The link has sent @bytes in @elapsed jiffies. */
-static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed)
+/* An epoch ends, in whose @lasted jiffies the link could have sent @bytes. */
+static inline void sf_hosts_share_out(struct sf_hosts *hosts, u64 bytes, u32 lasted)
 {
 	u64 equal = div_u64(bytes, max(hosts->seen, 1U)), left = bytes;
-	u64 second = div_u64(bytes * HZ, elapsed);
 
 	hosts->active = hosts->seen;
 	if (hosts->wanting)
 		left = div_u64(bytes - min(bytes, hosts->spent), hosts->wanting);
-	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), elapsed);
+	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), lasted);
+}
+
+/* The link has sent @bytes in @elapsed jiffies, in which something waited all the time. */
+static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed)
+{
+	u64 second = div_u64(bytes * HZ, elapsed);
+
 	/* It falls slowly: who is over is not pardoned by one moment in which the link is slow. */
 	hosts->limit = hosts->cap ? hosts->limit - (hosts->limit >> SF_HOST_FALL_SHIFT) : 0;
 	hosts->limit = max_t(u64, hosts->limit, min_t(u64, SF_HOST_LIMIT, second));
 	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
-	sf_hosts_begin_epoch(hosts);
 }
 
-/* The link's rate is as @now to @was of what it was; measurements go on. */
+/* The link's rate is as @now to @was of what it was; the epoch goes on. */
 static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
 {
 	if (!hosts->by || !hosts->cap)

@@ -26,8 +26,9 @@ struct sf_link_rate {
 	u32	room;		/* bytes that may wait now: @sends, or @least if that is more */
 	u32	sends;		/* bytes that it sends in `buffer`, if that is bounded */
 	u32	from;		/* jiffies: what has been sent since */
+	u32	elapsed;	/* jiffies in which `measured` was sent */
 	u64	sent;
-	u64	measured;	/* bytes sent in the last whole measurement */
+	u64	measured;	/* bytes sent in the last whole measurement; 0: not known */
 	u64	set;		/* bytes that are sent in SF_MEASURE, if a rate is set; else 0 */
 };
 
@@ -43,6 +44,7 @@ static inline void sf_link_measure(struct sf_link_rate *link, u32 room)
 static inline void sf_link_know(struct sf_link_rate *link, u64 bytes, u32 elapsed)
 {
 	link->measured = bytes;
+	link->elapsed = elapsed;
 	link->sends = SF_ROOM_UNKNOWN;
 	if (link->buffer)
 		link->sends = min_t(u64, div_u64(bytes * link->buffer, elapsed), SF_ROOM_UNKNOWN);
@@ -85,16 +87,15 @@ static inline void sf_link_restart(struct sf_link_rate *link)
  * @link: the link
  * @len: its bytes
  *
- * Return: 0, or the jiffies in which what is in @link->measured was sent, if that is
- * known now.
+ * Return: whether @link->measured is another one now
  */
-static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
+static inline bool sf_link_sent(struct sf_link_rate *link, u32 len)
 {
 	u32 elapsed = (u32)jiffies - link->from;
 
 	link->sent += len;
 	if (elapsed < SF_MEASURE)
-		return 0;
+		return false;
 	if (link->set) {
 		/* However long nothing was asked for: what comes of it is to fit. */
 		elapsed = min_t(u32, elapsed, 10 * HZ);
@@ -103,7 +104,7 @@ static inline u32 sf_link_sent(struct sf_link_rate *link, u32 len)
 		sf_link_know(link, link->sent, elapsed);
 	}
 	sf_link_measure(link, link->room);
-	return elapsed;
+	return true;
 }
 
 /* For a dump: the bytes that may wait, 0 if nothing is known of the link */

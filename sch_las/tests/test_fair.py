@@ -271,6 +271,7 @@ def test_what_is_forgiven_is_divided(
     assert d0.order() == order
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("stands", [False, True])
 def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands: bool) -> None:
     """One that always has packets waiting; one of age that has not is forgiven all of its part."""
@@ -301,7 +302,7 @@ def that_stand(d0: Gate, count: int) -> list[Flow]:
     flows = [flow(100 + 2 * number) for number in range(count)]
     for each in flows:
         attain(d0, each, 60)
-    for each in 100 * flows:
+    for each in 130 * flows:
         d0.send(each.frame(1000, 0))
     return flows
 
@@ -352,7 +353,7 @@ def test_a_stream_is_forgiven_what_others_leave(
     d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
     stand = that_stand(d0, standing)
     modest = [flow(200 + 2 * number) for number in range(30)]
-    for number in range(16):
+    for number in range(20):
         for each in (A, *stand):
             d0.send(each.frame(60, 0))
         for each in modest:
@@ -395,10 +396,94 @@ def test_a_stream_that_is_long_is_not_modest(gate: Callable[..., Gate]) -> None:
     assert d0.order(2) == [2, 1]
 
 
+def streams_of(d0: Gate, count: int) -> list[Flow]:
+    """So many streams, of a link of 90000 bytes a second, and A is one, too"""
+    streams = [flow(200 + 2 * number) for number in range(count)]
+    for number in range(16):
+        for each in (A, *streams):
+            d0.send(each.frame(60, 0))
+        for young in (400, 402):
+            d0.send(flow(young + 4 * number).frame(9000, 0))
+        d0.release(count + 2)
+        time.sleep(0.2)
+        d0.release(1)
+    return streams
+
+
 @pytest.mark.clock
-@pytest.mark.parametrize(("looks", "order"), [(20, [1, 2]), (28, [2, 1])])
+@pytest.mark.parametrize(("off", "order"), [(4000, [2, 1]), (-4000, [1, 2])])
+def test_a_stream_is_forgiven_its_last_wait(
+    gate: Callable[..., Gate], off: int, order: list[int]
+) -> None:
+    """Though it has nothing waiting when its next packet comes"""
+    d0 = gate(f"rank visible known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    streams_of(d0, 1)
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    attain(d0, C, 60000 - 36000 + off)
+    d0.send(A.frame(60, 0))
+    time.sleep(0.4)  # worth 36000 bytes, and it is one of two: it has two parts
+    d0.release()
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order() == order
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(("off", "order"), [(6000, [2, 1]), (-6000, [1, 2])])
+def test_one_burst_is_not_all(gate: Callable[..., Gate], off: int, order: list[int]) -> None:
+    """What streams leave of the link is of all the time, also when nothing waited."""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    streams = streams_of(d0, 8)
+    for number in range(10):
+        for each in streams:
+            d0.send(each.frame(60, 0))
+            d0.release()
+        time.sleep(0.5)
+        if number == 8:
+            for _ in range(20):
+                d0.send(streams[0].frame(1000, 0))
+            d0.release(18)
+            time.sleep(0.2)
+            d0.release()
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes
+    attain(d0, C, 60000 - 18000 + off)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order() == order
+
+
+@pytest.mark.clock
+def test_two_packets_at_once_do_not_stand(gate: Callable[..., Gate]) -> None:
+    """The first of them begins an epoch, and the second is no news of that."""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    streams_of(d0, 0)
+    for _ in range(16):
+        for _ in range(2):
+            d0.send(A.frame(60, 0))
+        d0.release()
+        time.sleep(1.1)
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes, and half of that if it stands
+    attain(d0, C, 60000 - 27000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order() == [2, 1]
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(
+    ("silent", "looks", "order"),
+    [(0, 20, [1, 2]), (0, 28, [2, 1]), (2.5, 8, [1, 2]), (3.5, 8, [2, 1])],
+)
 def test_who_was_held_short_is_no_stream(
-    gate: Callable[..., Gate], looks: int, order: list[int]
+    gate: Callable[..., Gate], silent: float, looks: int, order: list[int]
 ) -> None:
     """For three seconds, though it has no packets waiting: CoDel sees to that."""
     options = f"known_share 0 buffer 0 fair 60000b target 1ms interval 10ms {HUGE_IDLE}"
@@ -419,6 +504,9 @@ def test_who_was_held_short_is_no_stream(
                 d0.release(1)
             d0.release()
             assert d0.show()["drop_codel"]
+            d0.send(A.frame(60, 0))  # after the last measurement
+            d0.release()
+            time.sleep(silent)
         time.sleep(0.1)  # in which what made it long is forgiven
     for _ in range(30):
         d0.send(A.frame(1500, 0))

@@ -8,6 +8,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -259,6 +260,29 @@ def test_gone_while_it_waits(kind: str, how: str) -> None:
         assert d0.send(flow(1).frame(1000, 1))
     time.sleep(0.01)
     d0.close()
+
+
+@pytest.mark.each_kernel
+@pytest.mark.has("forgive_share")
+def test_far_more_than_before(d0: Shaped) -> None:
+    """
+    What streams have sent counts as much of the new rate as of the old one, which may be 2^37 times
+    as much, and they may have sent whatever they like: x86 does not divide what does not fit.
+    """
+    stream, other = flow(2), flow(4)
+    d0.set("rate 1mbit split_gso off limit 100 buffer 0ms")
+    for _ in range(20):
+        for _ in range(12):  # so that it is measured all the time
+            d0.send(other.frame(1500, 0))
+        d0.send(stream.frame(60, 0))
+        d0.after(0.14)
+    d0.change("rate 8bit")
+    with d0.bundle_socket() as sock:
+        for _ in range(3000):  # of 64 KiB: 2^27 bytes are too many
+            with suppress(OSError):  # there is no room for most
+                sock.send(d0.bundle(stream, list(range(44)), 1448, 1448))
+    d0.change("rate 8tbit")
+    assert len(d0.first(100)) >= 100
 
 
 @pytest.mark.each_kernel
