@@ -157,11 +157,10 @@ def test_bucket_leaks(gate: Callable[..., Gate]) -> None:
 
 
 def test_call_stays_high(gate: Callable[..., Gate]) -> None:
-    """64 kbit/s, in packets of 20 ms: more in 3 s than the threshold here"""
+    """64 kbit/s at most, in packets of 20 ms: more in all than the threshold here"""
     d0 = gate("other count threshold 4096b slow 256kbit")
-    began = time.monotonic()
     for ident in range(150):
-        time.sleep(max(0, began + 0.02 * ident - time.monotonic()))
+        time.sleep(0.02)  # also after a pause: no burst makes up for it
         d0.send(flow(0).frame(214, ident))
         d0.release()
     assert d0.show()["high_packets"] == 150
