@@ -135,7 +135,7 @@ def test_of_a_module_with_less_or_more(kind: str) -> None:
 @pytest.mark.each_kernel
 def test_general_statistics(route: IPRoute, device: Device, kind: str) -> None:
     """What readers that know no kind show of a root: libnl, node_exporter"""
-    run(f"tc qdisc replace dev d0 root handle 10: {kind} rate 8kbit limit 5 buffer 0 split_gso off")
+    run(f"tc qdisc replace dev d0 root handle 10: {kind} rate 8bit limit 5 buffer 0 split_gso off")
     index = socket.if_nametoindex("d0")
     for ident in range(9):
         device.send(tcp_flow(0).frame(1000, ident))
@@ -143,7 +143,7 @@ def test_general_statistics(route: IPRoute, device: Device, kind: str) -> None:
     message = qdisc(route, index)
     old, new = message.get_attr("TCA_STATS"), message.get_attr("TCA_STATS2")
     basic, queue = new.get_attr("TCA_STATS_BASIC"), new.get_attr("TCA_STATS_QUEUE")
-    assert 0 < len(sent) < 9
+    assert len(sent) == 1  # however long that took
     assert basic == {"bytes": 1000 * len(sent), "packets": len(sent)}
     overlimits = queue.pop("overlimits")
     waits = 9 - len(sent) - queue["drops"]

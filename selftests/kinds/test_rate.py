@@ -46,6 +46,14 @@ class Shaped(Device):
         time.sleep(seconds)
         return self.departures()
 
+    def first(self, count: int) -> list[tuple[int, bytes]]:
+        """So many, which may take a busy machine long"""
+        left: list[tuple[int, bytes]] = []
+        end = time.monotonic() + 10
+        while len(left) < count and time.monotonic() < end:
+            left += self.after(0.01)
+        return left
+
 
 @pytest.fixture
 def d0(kind: str) -> Iterator[Shaped]:
@@ -240,7 +248,7 @@ def test_change_to_unlimited(d0: Shaped) -> None:
         d0.send(flow(2).frame(1000, ident))
     assert len(d0.after(0.1)) == 1
     d0.change("rate unlimited")
-    assert len(d0.after(0.1)) == 49
+    assert len(d0.first(49)) == 49
     shown = d0.show()
     assert (shown["qlen"], shown["backlog"], shown["drops"]) == (0, 0, 0)
 
@@ -287,7 +295,7 @@ def test_far_more_than_before(d0: Shaped) -> None:
 
 @pytest.mark.each_kernel
 def test_overlimits(d0: Shaped) -> None:
-    d0.set(f"rate 8kbit {ROOMY}")
+    d0.set(f"rate 8bit {ROOMY}")
     d0.send(flow(2).frame(1000, 0))
     assert d0.show()["overlimits"] == 0
     d0.send(flow(2).frame(1000, 0))
@@ -300,8 +308,9 @@ def test_extremes(d0: Shaped, rate: str) -> None:
     d0.set(f"rate {rate} overhead 256 mpu 256 atm {ROOMY}")
     for ident in range(100):
         d0.send(flow(ident).frame(1514, ident))
-    left = d0.after(0.1)
-    assert len(left) == (1 if rate == "8bit" else 100)
+    count = 1 if rate == "8bit" else 100
+    left = d0.first(count) + d0.after(0.1)
+    assert len(left) == count
     assert d0.show()["qlen"] == 100 - len(left)
 
 

@@ -195,10 +195,11 @@ def test_root_of_another_namespace_is_nobody_here(gate: Callable[..., Gate]) -> 
 
 
 def test_idle_flows_are_not_told(gate: Callable[..., Gate]) -> None:
-    d0 = gate("idle 500ms")
+    d0 = gate(HUGE_IDLE)
     d0.send(A.frame(1000, 0))
     d0.release()
     assert len(flows()) == 1
+    d0.change("idle 500ms")
     run("sleep 1")
     assert flows() == []
     d0.send(B.frame(1000, 0))
@@ -213,6 +214,7 @@ def test_another_flow_begins_with_nothing(gate: Callable[..., Gate]) -> None:
     d0.release()
     run("sleep 1")
     d0.send(A.frame(300, 0))
+    d0.change(HUGE_IDLE)
     d0.release()
     each = only(flows())
     assert (each.bytes, each.packets) == (300, 1)
