@@ -387,11 +387,12 @@ def test_interrupted(box: Box) -> None:
     """Nothing is left of what it tried; one that was killed is in nobody's way."""
     before = box.all()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        box.stand_in("tc", 'case "$*" in *matchall*) sleep 3 ;; esac')
+        box.stand_in("tc", 'case "$*" in *matchall*) sleep 60 ;; esac')
         process = subprocess.Popen(
             box.command("start", "eth0", *BOTH), **box.how({}), start_new_session=True
         )
         while "sf-try" not in run("ip -n box link"):
+            assert process.poll() is None
             time.sleep(0.1)
         os.killpg(process.pid, number)
         assert process.wait() != 0

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -333,17 +334,21 @@ def test_too_many_wait(listening: Path) -> None:
 def test_nothing_to_wait_for(listening: Path) -> None:
     """Who has nothing to tell is not kept out by those that have."""
     with Listeners(listening, "socks=127.0.0.1=0", "forward=127.0.0.1=0", handshakes=1) as there:
-        silent = connect(there.ports[0])
-        silent.sendall(PLAIN)
-        assert silent.recv(2) == b"\5\0"
-        begun = time.monotonic()
-        with connect(there.ports[1]) as client:
-            client.shutdown(socket.SHUT_WR)
-            assert there.flow()["from"] == name(client)
-            assert time.monotonic() - begun < 1
-            assert all_of(client) == b"hello"
-        silent.close()
-        assert there.closed() == "it has ended"
+        for _ in range(10):  # unless the machine pauses
+            begun = time.monotonic()
+            silent = connect(there.ports[0])
+            silent.sendall(PLAIN)
+            assert silent.recv(2) == b"\5\0"
+            with connect(there.ports[1]) as client:
+                client.shutdown(socket.SHUT_WR)
+                assert there.flow()["from"] == name(client)
+                took = time.monotonic() - begun
+                assert all_of(client) == b"hello"
+            silent.close()
+            assert there.closed() == "it has ended"
+            if took < 1:  # room is made for who is kept out after that
+                break
+        assert took < 1
 
 
 def test_end(listening: Path) -> None:
@@ -357,15 +362,19 @@ def test_end(listening: Path) -> None:
 
 
 def test_who_says_nothing(listening: Path) -> None:
-    with (
-        Listeners(listening, "socks=127.0.0.1=0", timeout=1) as there,
-        connect(there.ports[0]) as silent,
-        connect(there.ports[0]) as slow,
-    ):
-        slow.sendall(PLAIN)
-        assert slow.recv(2) == b"\5\0"
-        assert all_of(silent) == all_of(slow) == b""
-        assert [there.closed(), there.closed()] == ["it has not said where to"] * 2
+    with Listeners(listening, "socks=127.0.0.1=0", timeout=1) as there:
+        for _ in range(10):  # unless the machine pauses
+            begun, answer = time.monotonic(), b""
+            with connect(there.ports[0]) as silent, connect(there.ports[0]) as slow:
+                with suppress(ConnectionError):
+                    slow.sendall(PLAIN)
+                    answer = slow.recv(2)
+                took = time.monotonic() - begun
+                assert all_of(silent) == all_of(slow) == b""
+                assert [there.closed(), there.closed()] == ["it has not said where to"] * 2
+            if answer or took < 0.8:
+                break
+        assert answer == b"\5\0"
 
 
 def test_without_descriptors(listening: Path) -> None:

@@ -258,11 +258,11 @@ def test_names(screen: Screen) -> None:
     screen.start("-d", "0.1", "eth0")
     screen.has("24M")
     assert not (screen.where / "asked").exists()
-    screen.keys("r")
-    began = time.monotonic()
-    screen.keys("Tab")
-    screen.has(" Flows [Hosts]")  # while they are asked
-    assert time.monotonic() - began < 1
+    screen.keys("r", "Tab")
+    screen.has(" Flows [Hosts]")
+    # While they are asked, of whom there are eight
+    asking = screen.where / "asked"
+    assert not asking.exists() or asking.read_text().count("asked") < 8
     lines = screen.has("n9")
     assert re.search(r"n9..31m", "\n".join(lines)) and "\x1b[31m" not in "".join(lines)
     assert "\x9b" not in "".join(screen.lines("-e"))
