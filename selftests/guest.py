@@ -26,6 +26,7 @@ from .report import HOST_CLOCK, WHY
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 # What makes a kind another to its parents; one kind is enough for what is the same in several
 VARIANTS = {"las": {"hosts": "hosts both fair 16384b"}}
+WITH_EACH_OPTION = "las"  # is asked of each kernel what it is to be asked
 OWN = os.uname().release.rpartition("-")[2]  # the name of one of vm/kernels.py, if it is one
 SCHED_TCP = Path("/usr/sbin/sched-tcp")
 FOREIGN = os.uname().machine != "x86_64"
@@ -111,6 +112,10 @@ def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     }
     marks = whole.get(OWN, ["each_kernel", "drop_reasons"])
     if FOREIGN:  # its kernel and tc are those of 7.2, but for the processor
+        marks = []
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    # Options of other kinds are read and told by the same code.
+    if OWN not in whole and "option" in params and params["kind"] != WITH_EACH_OPTION:
         marks = []
     if not share or any(map(item.get_closest_marker, marks)):
         return False
