@@ -353,7 +353,7 @@ static __always_inline int sf_groups_enqueue(struct sk_buff *skb, struct Qdisc *
 
 	/* Before anything of this packet counts: it is of the next one. */
 	if (!g->s.held && (u32)jiffies - g->epoch_from >= SF_EPOCH)
-		sf_groups_end_epoch(g, 0);
+		sf_groups_end_epoch(g, SF_EPOCH);
 	to->host = 0;
 	if (unlikely(g->hosts.by)) {
 		to->host = sf_groups_host(g, skb, f, flags, to->named >> SF_NAMED_SHIFT,

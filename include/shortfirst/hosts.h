@@ -41,6 +41,7 @@
 #include "flow_heap.h"
 #include "flow_key.h"
 #include "flow_table.h"
+#include "link_rate.h"
 #include "lists.h"
 
 /* Who is a host: the values of the option */
@@ -479,6 +480,13 @@ static inline void sf_hosts_share_out(struct sf_hosts *hosts, u64 bytes, u32 las
 	hosts->leak = div_u64(max(equal, left) * 3 << (SF_HOST_LEAK_SHIFT - 2), lasted);
 }
 
+/* A host's bucket may have so much, or SF_HOST_LIMIT. */
+static inline void sf_hosts_let(struct sf_hosts *hosts, u64 bytes)
+{
+	hosts->limit = min_t(u64, bytes, SF_HOST_LIMIT);
+	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
+}
+
 /* The link has sent @bytes in @elapsed jiffies, in which something waited all the time. */
 static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elapsed)
 {
@@ -486,19 +494,18 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 
 	/* It falls slowly: who is over is not pardoned by one moment in which the link is slow. */
 	hosts->limit = hosts->cap ? hosts->limit - (hosts->limit >> SF_HOST_FALL_SHIFT) : 0;
-	hosts->limit = max_t(u64, hosts->limit, min_t(u64, SF_HOST_LIMIT, second));
-	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
+	sf_hosts_let(hosts, max_t(u64, hosts->limit, second));
 }
 
-/* The link's rate is as @now to @was of what it was; the epoch goes on. */
+/* The link sends @now bytes in SF_MEASURE, and sent @was; the epoch goes on. */
 static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
 {
 	if (!hosts->by || !hosts->cap)
 		return;
 	hosts->leak = mul_u64_u64_div_u64(hosts->leak, now, was);
-	hosts->limit = clamp_t(u64, mul_u64_u64_div_u64(hosts->limit, now, was), 1,
-			       SF_HOST_LIMIT);
-	hosts->cap = hosts->limit + (hosts->limit >> SF_HOST_MARGIN_SHIFT);
+	/* The limit may have been less than a second of the old rate. */
+	sf_hosts_let(hosts, max(mul_u64_u64_div_u64(hosts->limit, now, was),
+				div_u64(now * HZ, SF_MEASURE)));
 }
 
 /* Nothing is known of the link: no host is over its share. */

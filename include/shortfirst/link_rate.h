@@ -17,7 +17,10 @@
 #define SF_MEASURE		(HZ / 8)
 #define SF_ROOM_UNKNOWN		U32_MAX
 
-/* A rate that is set counts as no more, bytes per second. */
+/*
+ * A rate that is set counts as no more, bytes per second, nor what is sent in a measurement: tc's
+ * stab may say that a packet has any length.
+ */
 #define SF_RATE_MOST		BIT_ULL(40)
 
 struct sf_link_rate {
@@ -101,7 +104,7 @@ static inline bool sf_link_sent(struct sf_link_rate *link, u32 len)
 		elapsed = min_t(u32, elapsed, 10 * HZ);
 		sf_link_know(link, mul_u64_u32_div(link->set, elapsed, SF_MEASURE), elapsed);
 	} else {
-		sf_link_know(link, link->sent, elapsed);
+		sf_link_know(link, min(link->sent, SF_RATE_MOST), elapsed);
 	}
 	sf_link_measure(link, link->room);
 	return true;

@@ -14,7 +14,7 @@ import pytest
 
 from selftests.guest import SLOW
 from selftests.lib.command import run
-from selftests.lib.gate import Device, Gate, ethertype, flow
+from selftests.lib.gate import Device, Gate, ethertype, flow, host_flow
 from selftests.lib.options import published
 from selftests.lib.wire import FRAMINGS, KEYWORDS, LINK, wire
 from selftests.report import HOST_CLOCK
@@ -291,6 +291,21 @@ def test_far_more_than_before(d0: Shaped) -> None:
                 sock.send(d0.bundle(stream, list(range(44)), 1448, 1448))
     d0.change("rate 8tbit")
     assert len(d0.first(100)) >= 100
+
+
+@pytest.mark.has("hosts")
+def test_hosts_are_not_over_by_a_change(d0: Shaped) -> None:
+    """What a host may have sent of late is of the new rate, and no part of that."""
+    hosts = [host_flow(2, dst=2), host_flow(2, dst=3)]
+    d0.set(f"rate 10gbit hosts dst forgive_share 50% {ROOMY}")
+    for ident in range(60):
+        d0.send(hosts[ident % 2].frame(1500, ident))
+    d0.first(60)
+    d0.change("rate 1mbit")
+    for ident in range(8):
+        d0.send(hosts[ident % 2].frame(1500, ident))
+    shown = d0.show()
+    assert (shown["qlen"] >= 6, shown["hosts_over"]) == (True, 0)
 
 
 @pytest.mark.each_kernel

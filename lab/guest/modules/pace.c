@@ -55,7 +55,7 @@ static DEFINE_MUTEX(pace_lock);		/* of what is written and read */
 static struct rnd_state pace_random;
 
 /* What was told */
-static u64 pace_rate;
+static u64 pace_rate = 1;	/* bit/s */
 static unsigned int pace_size, pace_segs, pace_depth, pace_room;
 static bool pace_full;			/* it is to be kept so */
 
@@ -271,7 +271,7 @@ static void pace_show_early(struct seq_file *s, const struct pace_departure *of,
 		early = max_t(s64, early, least - (s64)(of[i].at - first->at));
 	}
 	seq_printf(s, "early=%llu\n", pace_largest ?
-		   mul_u64_u64_div_u64(early, 1000, pace_ns(pace_largest)) : 0);
+		   mul_u64_u64_div_u64(early, 1000, pace_ns(pace_largest) ?: 1) : 0);
 }
 
 static int pace_show(struct seq_file *s, void *unused)
