@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""While packets wait and somebody looks all the time: the clock jumps, interfaces and their
-namespaces go, and modules are to go.
+"""While packets wait and somebody looks all the time: the clock jumps, the machine sleeps,
+interfaces and their namespaces go, and modules are to go.
 
     netns disturbed: q0, a dummy --- KIND 10: with a rate
 """
@@ -20,6 +20,8 @@ from selftests.lib.options import of
 
 NETNS = "disturbed"
 DAY = 86400
+POWER = Path("/sys/power")
+SLEEP = Path("/sys/module/suspend/parameters/pm_test_delay")
 LOOKS = f"""while :; do
 	tc -n {NETNS} -s qdisc show dev q0
 	tc -n {NETNS} -s class show dev q0
@@ -161,3 +163,36 @@ def test_the_clock_jumps(device: Device, kind: str) -> None:
         time.clock_settime(clock, time.monotonic() + began)
     # With the first of its packets a flow need not have been sampled
     assert set(known[1:]) == {(20, 0, 0)}, known
+
+
+def sleep(seconds: int) -> None:
+    """All is done but to take the power away."""
+    (POWER / "pm_test").write_text("core")
+    (POWER / "mem_sleep").write_text("deep")
+    SLEEP.write_text(str(seconds))
+    (POWER / "state").write_text("mem")
+
+
+@pytest.mark.each_kernel
+@pytest.mark.suspends
+def test_the_machine_sleeps(device: Device, kind: str) -> None:
+    """What waits goes on where it was: nothing is lost, and nothing goes at once that could have
+    gone meanwhile."""
+    rate, frames, size = 12_500, 40, 1000  # bytes in a second
+    words = f"{kind} rate {rate}bps {options(kind)} buffer 0"
+    alone(f"tc qdisc replace dev d0 root handle 10: {words}")
+    for number in range(frames):
+        assert device.send(host_flow(number, number % 3, 2).frame(size, number))
+    began, lost = time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+    already = len(device.frames())
+    sleep(4)
+    sent = len(device.frames())
+    awake = time.monotonic() - began
+    slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic() - lost
+    assert slept > 1
+    assert already < frames
+    assert sent <= awake * rate / size + 2
+    device.wait_until_empty(kind)
+    assert already + sent + len(device.frames()) == frames
+    told = device.show()
+    assert (told["drops"], told["overlimits"] > 0, told["backlog"]) == (0, True, 0)
