@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "processors: several of them at once, for as long as --time says; where races are looked"
         " for, or bugs",
         "races: the kernel has to look for data races",
-        "suspends: the kernel has to be able to sleep, as a test",
+        "suspends: the machine has to be able to sleep",
         "mended: old kernels have bugs of their own there",
         "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
@@ -98,8 +98,8 @@ def _cannot(item: pytest.Item) -> str:
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("user_namespaces") and not Path("/proc/self/ns/user").exists():
         return "the kernel has no user namespaces"
-    if item.get_closest_marker("suspends") and not Path("/sys/power/pm_test").exists():
-        return "the kernel cannot sleep"
+    if item.get_closest_marker("suspends") and not Path("/sys/class/rtc/rtc0/wakealarm").exists():
+        return "the machine cannot sleep, or nothing wakes it"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("one_kernel") and OWN != "native":
