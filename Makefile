@@ -48,7 +48,8 @@
 #                          the modules in user space, fuzzed for so long each, a minute
 #                          unless told; make fuzz-coverage: which lines what is kept
 #                          reaches, and why not all; make fuzz-seeded: are bugs found that
-#                          are put in, within a minute of a processor?; make fuzz-keep:
+#                          are put in, within a minute of a processor? FROM_NOTHING=1: without
+#                          what is kept; make fuzz-keep:
 #                          the tree keeps of what was found what reaches the most
 # make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
 #                          the same by random operations, until so many packets have come
@@ -235,7 +236,8 @@ fuzz-coverage: setup
 	$(PYTHON) -m selftests.fuzz coverage $(addprefix --kind=,$(KINDS))
 
 fuzz-seeded: setup
-	$(PYTHON) -m selftests.fuzz seeded $(if $(TIME),--time $(TIME))
+	$(PYTHON) -m selftests.fuzz seeded $(if $(TIME),--time $(TIME)) \
+		$(if $(FROM_NOTHING),--from-nothing)
 
 fuzz-keep: setup
 	$(PYTHON) -m selftests.fuzz keep $(addprefix --kind=,$(KINDS))

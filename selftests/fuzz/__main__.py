@@ -42,7 +42,12 @@ def corpus(kind: str) -> Path:
 
 
 def fuzz(
-    kind: str, program: Path, time: int, home: Path = BUILD, limit: Sequence[str] = ()
+    kind: str,
+    program: Path,
+    time: int,
+    home: Path = BUILD,
+    limit: Sequence[str] = (),
+    from_nothing: bool = False,
 ) -> tuple[str, bool]:
     """Fuzz for so long, or as a command limits it, on from what is kept; what is to be said, and
     whether nothing is wrong."""
@@ -50,7 +55,9 @@ def fuzz(
     found.mkdir(parents=True, exist_ok=True)
     artifacts = f"-artifact_prefix={home}/{kind}-"
     command = [*limit, "nice", program, *OPTIONS, f"-max_total_time={time}", artifacts]
-    command += [found, *filter(Path.is_dir, [corpus(kind)])]
+    command += [found]
+    if not from_nothing:
+        command += filter(Path.is_dir, [corpus(kind)])
     with open(log, "w") as out:
         done = subprocess.run(command, stderr=out, env=os.environ | ASAN | symbolizer())
     text = log.read_text(errors="replace")
@@ -149,9 +156,9 @@ def _processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def seeded(time: int) -> int:
-    """Is each bug found that is put into a copy of the sources? Time is a processor's: what else
-    the machine does is not to change the answer."""
+def seeded(time: int, from_nothing: bool) -> int:
+    """Is each bug found that is put into a copy of the sources, by what is kept in the tree or from
+    nothing? Time is a processor's: what else the machine does is not to change the answer."""
     bugs = tomllib.loads((HERE / "seeded.toml").read_text())["bug"]
     limit = ["prlimit", f"--cpu={time}:{time + 9}"]
     missed = 0
@@ -167,7 +174,7 @@ def seeded(time: int) -> int:
         path.write_text(text.replace(bug["was"], bug["is"]))
         (program,) = build(fuzzer(), [bug["kind"]], tree, tree)
         began = _processor_time()
-        said, well = fuzz(bug["kind"], program, 0, tree, limit)
+        said, well = fuzz(bug["kind"], program, 0, tree, limit, from_nothing)
         missed += well
         why = said.splitlines()[0].removeprefix(f"{bug['kind']}: ").replace(f"{tree}/", "")
         found = "not" if well else f"{_processor_time() - began:.0f} s"
@@ -206,6 +213,8 @@ def main() -> int:
             command.add_argument("--kind", action="append", choices=KINDS, help="only this one")
         if name in ("run", "seeded"):
             command.add_argument("--time", type=seconds, default=60, help="for each: 90, 10m, 1h")
+        if name == "seeded":
+            command.add_argument("--from-nothing", action="store_true", help="without the corpus")
         if name == "soak":
             command.add_argument("--packets", type=int, default=10**7)
             command.add_argument("--seed", type=int, default=1)
@@ -218,7 +227,7 @@ def main() -> int:
     if given.command == "coverage":
         return coverage(kinds)
     if given.command == "seeded":
-        return seeded(given.time)
+        return seeded(given.time, given.from_nothing)
     return soak_all(kinds, given.packets, given.seed)
 
 
