@@ -62,8 +62,9 @@
  * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
  * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
  * who takes no more than he is forgiven, such as a call, a VPN or a video, stays a short flow
- * however long he does, and what has been a bulk transfer is one again soon after. Streams that are
- * seen in each epoch keep no more of the link than three quarters, or an equal part each;
+ * however long he does, and what has been a bulk transfer is one again soon after. How many there
+ * are, and what streams send, is of the last second or so, not of one epoch alone. Streams that do
+ * not pause, or all together, keep no more of the link than three quarters, or an equal part each;
  * what others are forgiven has no bound.
  *
  * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may

@@ -16,28 +16,70 @@ static inline void sf_groups_begin_epoch(struct sf_groups *g)
 {
 	g->active = 0;
 	g->greedy = 0;
+	g->streamed = 0;
+	g->modest_bytes = 0;
 	g->epoch_from = jiffies;
 	g->epoch++;
+}
+
+/*
+ * With an epoch of so many jiffies 1 / 2^this of what was before it is forgotten, so that it counts
+ * for a second or so, and nothing of it after a pause.
+ */
+static inline u32 sf_groups_fades(u32 elapsed)
+{
+	if (elapsed >= 2 * SF_EPOCH)
+		return 0;
+	return elapsed >= SF_EPOCH / 2 ? 1 : elapsed >= SF_EPOCH / 4 ? 2 : 3;
+}
+
+/* How many of late: the most in an epoch, which fades */
+static inline u32 sf_groups_count_lately(u32 was, u32 count, u32 shift)
+{
+	return max(count << SF_LATELY_SHIFT, was - DIV_ROUND_UP(was, BIT(shift)));
+}
+
+/* Which part of the link of late, << SF_LEAK_SHIFT: in this epoch @bytes of @could */
+static inline u32 sf_groups_part_lately(u32 was, u64 bytes, u64 could, u32 shift)
+{
+	u64 part = div64_u64(bytes << SF_LEAK_SHIFT, could);
+
+	return min_t(u64, was - (was >> shift) + (part >> shift), BIT(SF_LEAK_SHIFT));
+}
+
+/*
+ * In the epoch that ends the link could have sent @could. The ones before count, too: else who
+ * sends in bursts would be alone in one of them, and gone in the next. What comes in one counts as
+ * no more than @most, which the link sends in SF_EPOCH or in this one: the rest has hardly been
+ * sent.
+ */
+static inline void sf_groups_look_back(struct sf_groups *g, u64 could, u64 most, u32 shift)
+{
+	g->active_lately = sf_groups_count_lately(g->active_lately, g->active, shift);
+	g->greedy_lately = sf_groups_count_lately(g->greedy_lately, g->greedy, shift);
+	g->streamed_lately = sf_groups_part_lately(g->streamed_lately, min(g->streamed, most),
+						   could, shift);
+	g->modest_lately = sf_groups_part_lately(g->modest_lately, min(g->modest_bytes, most),
+						 could, shift);
 }
 
 /* How many have parts of the link's rate, and what is a stream's? */
 static inline void sf_groups_share_out(struct sf_groups *g)
 {
-	u32 rest = (1 << SF_LEAK_SHIFT) - g->share;
-	u64 left;
+	u32 all = BIT(SF_LEAK_SHIFT), rest = all - g->share;
+	u32 active = DIV_ROUND_UP(g->active_lately, BIT(SF_LATELY_SHIFT));
+	u32 greedy = DIV_ROUND_UP(g->greedy_lately, BIT(SF_LATELY_SHIFT));
 
-	g->parts = max(g->active, 1U);
-	g->stream_share = g->share + rest * SF_FEW / max(g->active, SF_FEW);
-	if (g->streamed * 2 <= g->could && g->active > 1)
+	g->parts = max(active, 1U);
+	g->stream_share = g->share + rest * SF_FEW / max(active, SF_FEW);
+	if (g->streamed_lately <= all / 2 && active > 1)
 		g->stream_share *= 2;
 	g->level_share = 0;
-	if (g->streamed < g->could / 4 * 3)
+	if (g->streamed_lately < all / 4 * 3)
 		g->level_share = SF_LEVEL_MOST;
 	/* If nobody is greedy there is no other limit. */
-	if (g->level_share && g->greedy) {
-		left = div_u64((g->could - g->modest_bytes) << SF_LEAK_SHIFT, g->greedy);
-		g->level_share = min_t(u64, div64_u64(left, g->could), SF_LEVEL_MOST);
-	}
+	if (greedy)
+		g->level_share = min(g->level_share, (all - g->modest_lately) / greedy);
 }
 
 /* All that depends on the rate of the link */
@@ -52,6 +94,7 @@ static void sf_groups_use_rate(struct sf_groups *g)
 	g->top.overdue = max(g->top.overdue, -g->debt_max);
 	g->level = mul_u64_u32_div(mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT),
 				   SF_MEASURE, elapsed);
+	g->ahead = mul_u64_u32_div(bytes, SF_MEASURE * SF_AHEAD_OF, elapsed);
 	if (g->share) {
 		g->leak = max3(g->leak_min, div64_u64(bytes * g->stream_share, parts),
 			       div_u64(bytes * g->level_share, elapsed));
@@ -62,38 +105,39 @@ static void sf_groups_use_rate(struct sf_groups *g)
 		g->fair_from = min_t(u64, g->fair, max(g->s.link.sends / 2, SF_FAIR_LEAST));
 }
 
-/* Nothing is known of what streams have left of the link. */
-static inline void sf_groups_forget_streams(struct sf_groups *g)
+/* Nothing is known of what others have done. */
+static inline void sf_groups_forget_others(struct sf_groups *g)
 {
-	g->could = 0;
-	g->streamed = 0;
-	g->modest_bytes = 0;
+	g->active_lately = 0;
+	g->greedy_lately = 0;
+	g->streamed_lately = 0;
+	g->modest_lately = 0;
 }
 
 /*
  * An epoch ends, of no less than @least jiffies. What the link could have sent in it is of all the
  * time since it began, as what streams have sent is: else a burst that is alone there for one
- * measurement would count as if streams never left anything. What was before counts half as much
- * each time, and what of streams was dropped counts for nothing.
+ * measurement would count as if streams never left anything. If nothing came for long that counts
+ * as one SF_EPOCH.
  */
 static noinline void sf_groups_end_epoch(struct sf_groups *g, u32 least)
 {
-	u32 lasted = max(min_t(u32, (u32)jiffies - g->epoch_from, 10 * HZ), least);
+	u32 elapsed = (u32)jiffies - g->epoch_from;
+	u32 lasted = max(min_t(u32, elapsed, SF_EPOCH), least);
 	const struct sf_link_rate *link = &g->s.link;
-	u64 could;
+	u64 could, most;
 
 	if (link->measured) {
-		could = mul_u64_u32_div(link->measured, lasted, link->elapsed);
-		g->could += could;
+		could = mul_u64_u32_div(link->measured, lasted, link->elapsed) ?: 1;
+		most = mul_u64_u32_div(link->measured, max_t(u32, lasted, SF_EPOCH),
+				       link->elapsed);
+		sf_groups_look_back(g, could, most, sf_groups_fades(max(elapsed, lasted)));
 		sf_groups_share_out(g);
 		sf_groups_use_rate(g);
 		if (g->hosts.by)
 			sf_hosts_share_out(&g->hosts, could, lasted);
-		g->streamed = min(g->streamed, g->could) / 2;
-		g->modest_bytes = min(g->modest_bytes, g->could) / 2;
-		g->could /= 2;
 	} else {
-		sf_groups_forget_streams(g);
+		sf_groups_forget_others(g);
 	}
 	sf_hosts_begin_epoch(&g->hosts);
 	sf_groups_begin_epoch(g);
@@ -118,7 +162,8 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->fair_from = g->fair;
 	g->level = 0;
 	g->level_share = 0;
-	sf_groups_forget_streams(g);
+	g->ahead = 0;
+	sf_groups_forget_others(g);
 	sf_groups_begin_epoch(g);
 	g->stale = U64_MAX;
 	g->debt_max = 0;
@@ -127,16 +172,6 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	sf_link_forget(&g->s.link);
 	if (g->s.link.set)
 		sf_groups_measured(g);
-}
-
-/*
- * As much of rate @now as @bytes are of @was. What came may be any number of times what could have
- * been sent, which is of no more than 20 s: beyond 32 s it makes no difference, and the quotient
- * has to fit.
- */
-static inline u64 sf_groups_as_much(u64 bytes, u64 now, u64 was)
-{
-	return mul_u64_u64_div_u64(min(bytes, was * (32 * HZ / SF_MEASURE)), now, was);
 }
 
 /* The rate that is set is another one, or none; it was @was, as in link.set. */
@@ -150,10 +185,7 @@ static inline void sf_groups_set_rate(struct sf_groups *g, u64 was)
 		sf_groups_forget_link(g);
 		return;
 	}
-	/* As if what streams have sent had been as much of this rate. */
-	g->could = sf_groups_as_much(g->could, set, was);
-	g->streamed = sf_groups_as_much(g->streamed, set, was);
-	g->modest_bytes = sf_groups_as_much(g->modest_bytes, set, was);
+	/* What has come in this epoch, which ends soon, counts as if it were of this rate. */
 	sf_groups_use_rate(g);
 	sf_hosts_scale(&g->hosts, set, was);
 }
@@ -209,13 +241,29 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	if (!elapsed || (f->queue && g->not_waiting))
 		return;
 	leak = f->stream ? g->leak : f->queue ? g->leak_min : g->leak_part;
+	if (leak == U64_MAX && f->queue)
+		leak = g->leak_min;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
-	else if (f->queue)
-		leak = 0;
 	most = f->attained - min_t(u64, f->attained, waiting);
 	f->attained -= min(most, leak);
 	WRITE_ONCE(f->seen, now);
+}
+
+/*
+ * The queue of a flow becomes empty, which is forgiven the time that its last packet has waited,
+ * too. Kept apart, since there are several who call it.
+ */
+static noinline void sf_groups_forgive_last(struct sf_groups *g, struct sf_flow *f)
+{
+	sf_groups_forgive(g, f, jiffies);
+}
+
+/* CoDel has held a flow short: it is no stream any more. */
+static inline void sf_groups_held_short(struct sf_flow *f)
+{
+	f->standing = SF_STOOD;
+	f->stream = false;
 }
 
 /* A packet comes to a flow. What is refused does not: ranks depend on what is forgiven. */

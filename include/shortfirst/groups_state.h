@@ -38,9 +38,12 @@
 
 /*
  * An epoch ends with a measurement of the link, or if nothing has waited for as long as one takes
- * with the first packet after so long. Who has sent in it is known of one, and how much of several.
+ * with the first packet after so long.
  */
 #define SF_EPOCH		HZ
+
+/* Counts of the last epochs are kept << */
+#define SF_LATELY_SHIFT		8
 
 /* A flow seen in so many epochs is one of those between which forgiving is divided. */
 #define SF_AGE			12
@@ -57,8 +60,8 @@
 /*
  * A flow stands that had packets waiting at so many more of the last epochs than it had none, of
  * which twice as many count. So does one of whose queue CoDel has said so, until it had none at as
- * many as three seconds have measurements, or was silent for so long: a download that CoDel holds
- * short mostly has no queue.
+ * many epochs as three seconds have measurements, or was silent for so long: a download that CoDel
+ * holds short mostly has no queue.
  */
 #define SF_STANDS		4
 #define SF_STOOD_FOR		(3 * HZ)
@@ -129,17 +132,21 @@ struct sf_groups {
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
 	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
-	u64		could;		/* bytes that the link could have sent in epochs, */
-	u64		streamed;	/* those of streams that came, in this one, too, */
-	u64		modest_bytes;	/* and those of streams that are modest */
+	u64		streamed;	/* bytes of streams that came in this epoch, */
+	u64		modest_bytes;	/* and of those of them that are modest */
 	u64		level;		/* bytes, in SF_MEASURE */
+	u64		ahead;		/* bytes that the link sends in SF_AHEAD_OF measurements */
 	u64		drop_new;
 	u32		share;		/* of the link's rate << SF_LEAK_SHIFT */
-	u32		stream_share;	/* the same, of streams in the last epoch, */
+	u32		stream_share;	/* the same, of streams, */
 	u32		parts;		/* and among how many that was divided */
 	u32		level_share;	/* the same, of each that is greedy */
 	u32		active;		/* flows of SF_AGE that have been seen in this epoch, */
 	u32		greedy;		/* and those of them that are not modest streams */
+	u32		active_lately;	/* as many of late, << SF_LATELY_SHIFT */
+	u32		greedy_lately;
+	u32		streamed_lately; /* the same of bytes, parts of the link << SF_LEAK_SHIFT */
+	u32		modest_lately;
 	u32		epoch_from;	/* jiffies when that began */
 	u8		epoch;		/* its number; wraps */
 	u32		newcomers_max;
@@ -212,7 +219,7 @@ static inline u64 sf_groups_waits_from(const struct sf_groups *g, const struct s
 	u64 sent = sf_groups_sent_before(queue);
 
 	if (queue->backlog <= SF_SMALL && sf_groups_is_old(g, f))
-		sent -= min(sent, g->s.link.measured * SF_AHEAD_OF);
+		sent -= min(sent, g->ahead);
 	return sent;
 }
 

@@ -15,6 +15,8 @@
 /* The queue has become empty. */
 static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_queue *queue)
 {
+	struct sf_flow *f;
+
 	sf_groups_leave(g, queue);
 	if (queue->heaped) {
 		queue->heaped = false;
@@ -24,9 +26,9 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 		sf_host_release(&g->hosts, queue->host);
 	if (unlikely(sf_is_elsewhere(queue)))
 		return;
-	/* It is forgiven the time that its last packet has waited, too. */
-	if (g->s.table.flows[queue->flow].stream)
-		sf_groups_forgive(g, &g->s.table.flows[queue->flow], jiffies);
+	f = &g->s.table.flows[queue->flow];
+	if (f->stream || g->leak_min)
+		sf_groups_forgive_last(g, f);
 	sf_queue_release(&g->s.table, queue);
 }
 
@@ -161,7 +163,7 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 	else
 		skb = sf_groups_take(sch, queue);
 	if (g->aqm && queue->codel.dropping)
-		f->standing = SF_STOOD;
+		sf_groups_held_short(f);
 	f->known = true;
 	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
 	drops = sf_groups_codel_drops(g) - drops;

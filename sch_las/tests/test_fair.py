@@ -336,7 +336,7 @@ def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
 @pytest.mark.clock
 @pytest.mark.parametrize(("off", "order"), [(4000, [2, 1]), (-4000, [1, 2])])
 @pytest.mark.parametrize(
-    ("standing", "bytes_each", "part"), [(0, 60, 20000), (3, 60, 12000), (0, 2000, 0)]
+    ("standing", "bytes_each", "part"), [(0, 60, 20000), (3, 60, 12000), (0, 4000, 0)]
 )
 def test_a_stream_is_forgiven_what_others_leave(
     gate: Callable[..., Gate],
@@ -353,7 +353,7 @@ def test_a_stream_is_forgiven_what_others_leave(
     d0 = gate(f"known_share 0 buffer 0 forgive_share 100% {HUGE_IDLE}")
     stand = that_stand(d0, standing)
     modest = [flow(200 + 2 * number) for number in range(30)]
-    for number in range(20):
+    for number in range(20 if part else 40):  # what is known is of more than a second
         for each in (A, *stand):
             d0.send(each.frame(60, 0))
         for each in modest:
@@ -455,6 +455,55 @@ def test_one_burst_is_not_all(gate: Callable[..., Gate], off: int, order: list[i
     d0.send(C.frame(100, 1))
     d0.send(A.frame(100, 2))
     assert d0.order() == order
+
+
+@pytest.mark.clock
+def test_a_link_that_sends_next_to_nothing(gate: Callable[..., Gate]) -> None:
+    """Less than a byte in an epoch"""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    d0.send(A.frame(60, 1))
+    time.sleep(70)
+    assert d0.order() == [1]
+    time.sleep(2)
+    d0.send(A.frame(60, 2))
+    assert d0.order() == [2]
+
+
+@pytest.mark.clock
+def test_who_pauses_is_there(gate: Callable[..., Gate]) -> None:
+    """Streams that send in every other epoch have their parts in all."""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    others = [flow(200 + 2 * number) for number in range(16)]
+    for number in range(51):
+        if number % 2:
+            for each in 3 * others:
+                d0.send(each.frame(1000, 0))
+        d0.send(A.frame(60, 0))
+        d0.release(23)
+        time.sleep(0.2)
+        d0.release(1)  # so some 24000 bytes in this time
+    d0.release()
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 48000 bytes, of which a part is a twentieth
+    attain(d0, C, 40000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))  # has attained some 60000 less that
+    assert d0.order() == [1, 2]
+
+
+def test_all_are_forgiven_their_last_wait(gate: Callable[..., Gate]) -> None:
+    """By `forgive`, however young they are"""
+    d0 = gate(f"rank visible forgive_share 0% forgive 160kbit {HUGE_IDLE}")
+    attain(d0, A, 60000)
+    d0.send(A.frame(60, 0))
+    time.sleep(1)  # worth 20000 bytes
+    d0.release()
+    attain(d0, C, 50000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))
+    assert d0.order() == [2, 1]
 
 
 @pytest.mark.clock
