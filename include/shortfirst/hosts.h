@@ -497,15 +497,26 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 	sf_hosts_let(hosts, max_t(u64, hosts->limit, second));
 }
 
-/* The link sends @now bytes in SF_MEASURE, and sent @was; the epoch goes on. */
+/*
+ * The link sends @now bytes in SF_MEASURE, and sent @was; the epoch goes on. Who was not over his
+ * share is not after it, either.
+ */
 static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
 {
+	u32 i, records = hosts->table.sets * SF_WAYS, limit = hosts->limit;
+	u32 at = jiffies;
+	struct sf_host *h;
+
 	if (!hosts->by || !hosts->cap)
 		return;
-	hosts->leak = mul_u64_u64_div_u64(hosts->leak, now, was);
 	/* The limit may have been less than a second of the old rate. */
 	sf_hosts_let(hosts, max(mul_u64_u64_div_u64(hosts->limit, now, was),
 				div_u64(now * HZ, SF_MEASURE)));
+	for (i = 0; hosts->limit < limit && i < records; i++) {
+		h = &hosts->host[i + SF_HOST_FIRST];
+		h->level = div_u64((u64)sf_host_level(hosts, h, at) * hosts->limit, limit);
+	}
+	hosts->leak = mul_u64_u64_div_u64(hosts->leak, now, was);
 }
 
 /* Nothing is known of the link: no host is over its share. */

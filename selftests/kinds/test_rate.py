@@ -273,10 +273,8 @@ def test_gone_while_it_waits(kind: str, how: str) -> None:
 @pytest.mark.each_kernel
 @pytest.mark.has("forgive_share")
 def test_far_more_than_before(d0: Shaped) -> None:
-    """
-    What streams have sent counts as much of the new rate as of the old one, which may be 2^37 times
-    as much, and they may have sent whatever they like: x86 does not divide what does not fit.
-    """
+    """Streams have sent what 2^37 times the rate before takes: x86 does not divide what does not
+    fit."""
     stream, other = flow(2), flow(4)
     d0.set("rate 1mbit split_gso off limit 100 buffer 0ms")
     for _ in range(20):
@@ -306,6 +304,22 @@ def test_hosts_are_not_over_by_a_change(d0: Shaped) -> None:
         d0.send(hosts[ident % 2].frame(1500, ident))
     shown = d0.show()
     assert (shown["qlen"] >= 6, shown["hosts_over"]) == (True, 0)
+
+
+@pytest.mark.clock
+@pytest.mark.has("hosts")
+@pytest.mark.parametrize(("flows", "idle"), [(60, 0), (200, 0.1)])
+def test_what_a_host_has_sent_is_of_the_rate(d0: Shaped, flows: int, idle: float) -> None:
+    """Who was not over his share is not when the rate falls, nor who was and has paused since."""
+    d0.set(f"rate 100mbit hosts dst forgive_share 50% {ROOMY}")
+    for number in 30 * [*range(flows)]:
+        d0.send(host_flow(100 + 2 * number, dst=2).frame(1500, 0))
+    assert len(d0.first(30 * flows)) == 30 * flows
+    time.sleep(idle)
+    d0.change("rate 1mbit")
+    for ident in range(8):
+        d0.send(host_flow(2, dst=2 + ident % 2).frame(1500, ident))
+    assert d0.show()["hosts_over"] == 0
 
 
 @pytest.mark.each_kernel
