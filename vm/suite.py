@@ -29,14 +29,15 @@ from .kernels import COVERAGE, KCSAN, NATIVE, SANITIZED
 from .processors import FOREIGN, ROOTLESS
 from .root import SUITES, VMError
 
-HOST_TESTS = [
-    *("vm", "selftests/host", "lab", "openwrt/tests/host", "sftop/tests/host"),
-    "sched_tcp/tests",
-    *map(str, sorted(CHECKOUT.glob("sch_*/tests/host"))),
-    "--ignore=lab/guest/tests",
-    "--ignore=sched_tcp/tests/guest",
-    "-m not long",
-]
+# Beside each other: either takes as long as guests with all tests of a kernel, and sleeps at times
+HOST_TESTS = {
+    "host": [
+        *("vm", "selftests/host", "lab", "openwrt/tests/host", "sftop/tests/host"),
+        *map(str, sorted(CHECKOUT.glob("sch_*/tests/host"))),
+        "--ignore=lab/guest/tests",
+    ],
+    "host sched_tcp": ["sched_tcp/tests", "--ignore=sched_tcp/tests/guest", "-m not long"],
+}
 # Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
@@ -100,9 +101,9 @@ class Task:
 
 
 class Host(Task):
-    def __init__(self, where: str = "host", tests: Sequence[str] = HOST_TESTS) -> None:
+    def __init__(self, where: str, tests: Sequence[str]) -> None:
         self.where, self.tests = where, tests
-        self.report = CHECKOUT / "build" / where / "report"
+        self.report = CHECKOUT / "build" / where.replace(" ", "-") / "report"
 
     def run(self) -> Outcome:
         self.begin()
@@ -277,14 +278,15 @@ def run(kernels: Sequence[str], tests: Sequence[str] = (), seconds: float = 0) -
     """Run all tests, or those named, in guests only; the exit status."""
     others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
-    first: list[Task] = [] if tests else [Host()]
+    hosts = {} if tests else HOST_TESTS
+    first: list[Task] = [Host(where, these) for where, these in hosts.items()]
     own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
     own = [kernel for kernel in own if kernel in PARTS]
     first += [task for kernel in own for task in guests(kernel, tests, seconds, kernels)]
     second = [task for kernel in others for task in guests(kernel, tests, seconds)]
 
     processors = len(os.sched_getaffinity(0))
-    outcomes = stage(first, processors + 1)  # the host's tests sleep now and then
+    outcomes = stage(first, processors + len(hosts))  # the host's tests sleep now and then
     stopped = len(others) < len(kernels) and any(outcome.failures for outcome in outcomes)
     if not stopped:
         # They sleep for a quarter of the time, but one more, each of two processors, slows them:
