@@ -11,6 +11,7 @@
  *	jitter=P    each such time differs from it by up to this part, drawn by the seed
  *	streams=N   so many, which begin within T, drawn by the seed; 1 unless told
  *	ports=N     another 5-tuple after so many packets; without it a stream has one
+ *	tuples=N    another source address after so many of these, not after 60000
  *	count=N     packets of each stream, then it ends
  *	tcp=1       segments of connections that have a 5-tuple each: the first has SYN
  *	            and ACK, the last FIN, and between them the sequence goes on
@@ -66,14 +67,15 @@
 #define NEVER		LLONG_MAX
 
 enum {
-	BYTES, US, BURST, JITTER, STREAMS, PER_PORT, COUNT, TCP, RST, SYN, HOST, FROM, BEGIN, SKIP,
-	KEYS
+	BYTES, US, BURST, JITTER, STREAMS, PER_PORT, TUPLES, COUNT, TCP, RST, SYN, HOST, FROM,
+	BEGIN, SKIP, KEYS
 };
 
 static char *const keys[] = {
 	[BYTES] = "bytes", [US] = "us", [BURST] = "burst", [JITTER] = "jitter",
 	[STREAMS] = "streams",
-	[PER_PORT] = "ports", [COUNT] = "count", [TCP] = "tcp", [RST] = "rst", [SYN] = "syn",
+	[PER_PORT] = "ports", [TUPLES] = "tuples", [COUNT] = "count", [TCP] = "tcp", [RST] = "rst",
+	[SYN] = "syn",
 	[HOST] = "host", [FROM] = "from", [BEGIN] = "begin", [SKIP] = "skip", NULL
 };
 
@@ -157,14 +159,14 @@ static union transport *transport_of(union packet *p)
 static struct address choose_source(const struct stream *s, unsigned short *port)
 {
 	const struct group *g = s->group;
-	unsigned int id = s->tuple;
+	unsigned int id = s->tuple, tuples = g->of[TUPLES] ?: PORTS;
 
 	*port = htons(s->port);
 	if (!g->of[PER_PORT])
 		return g->sender;
 	*port = htons(FIRST_PORT + (unsigned long long)id * STRIDE % PORTS);
 	return g->of[FROM] ? g->sender :
-			     host_beside(g->sender, SPOOFED + id / PORTS % ADDRESSES);
+			     host_beside(g->sender, SPOOFED + id / tuples % ADDRESSES);
 }
 
 static void fill_ip(union packet *p, const struct address *from, const struct address *to,

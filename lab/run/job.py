@@ -140,7 +140,7 @@ def packets_of(settings: Settings, rng: random.Random) -> Iterator[str]:
     """The groups of packets."""
     for name, group in settings["packets"].items():
         values = {"bytes": group["bytes"], "us": us_of(settings, group)}
-        for key in ("streams", "burst", "jitter", "ports", "count", "tcp", "rst", "syn"):
+        for key in ("streams", "burst", "jitter", "ports", "tuples", "count", "tcp", "rst", "syn"):
             values[key] = group.get(key, 0)
         places = places_of(settings, group, rng)
         # From before a NAT all is the router's

@@ -204,6 +204,7 @@ SETTINGS = {
             "burst": number(1, 100, whole=True),
             "jitter": number(0, 1),
             "ports": number(1, 1e9, whole=True),
+            "tuples": number(1, 60000, whole=True),
             "count": number(1, 1e9, whole=True),
             "tcp": SWITCH,
             "rst": number(1, 1e9, whole=True),
