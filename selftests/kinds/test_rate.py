@@ -291,6 +291,7 @@ def test_far_more_than_before(d0: Shaped) -> None:
     assert len(d0.first(100)) >= 100
 
 
+@pytest.mark.clock
 @pytest.mark.has("hosts")
 def test_hosts_are_not_over_by_a_change(d0: Shaped) -> None:
     """What a host may have sent of late is of the new rate, and no part of that."""
