@@ -72,6 +72,12 @@ def pytest_sessionstart() -> None:
             KMEMLEAK.write_text(word)
 
 
+def _sleeps() -> bool:
+    how = Path("/sys/power/mem_sleep")
+    wakes = Path("/sys/class/rtc/rtc0/wakealarm").exists()
+    return wakes and how.exists() and "deep" in how.read_text()
+
+
 def _cannot(item: pytest.Item) -> str:
     """Why this kernel is not asked"""
     if item.get_closest_marker("faults") and OWN not in ("native", "sanitized", "debug"):
@@ -98,7 +104,7 @@ def _cannot(item: pytest.Item) -> str:
         return "only the debug kernel has kmemleak"
     if item.get_closest_marker("user_namespaces") and not Path("/proc/self/ns/user").exists():
         return "the kernel has no user namespaces"
-    if item.get_closest_marker("suspends") and not Path("/sys/class/rtc/rtc0/wakealarm").exists():
+    if item.get_closest_marker("suspends") and not _sleeps():
         return "the machine cannot sleep, or nothing wakes it"
     if item.get_closest_marker("drop_reasons") and not EVENT.exists():
         return "the kernel does not tell why a qdisc drops"
