@@ -42,7 +42,7 @@
  */
 #define SF_EPOCH		HZ
 
-/* Counts of the last epochs are kept << */
+/* What is kept of counts of the last epochs has so many bits of fraction, in which it fades. */
 #define SF_LATELY_SHIFT		8
 
 /* A flow seen in so many epochs is one of those between which forgiving is divided. */
