@@ -65,9 +65,9 @@ def command_line(
 
 def accelerator(kernel: Path, busybox: Path, processor: Processor = X86) -> list[str]:
     """KVM where a guest has been seen to boot with it since this machine booted, else TCG."""
-    tcg = ["-accel", "tcg,thread=multi", "-cpu", processor.cpu]
+    threads = "multi" if processor.threads else "single"
+    tcg = ["-accel", f"tcg,thread={threads}", "-cpu", processor.cpu]
     if processor.shift is not None:
-        tcg[1] = "tcg,thread=single"
         tcg += ["-icount", f"shift={processor.shift},align=off,sleep=off", *_RTC]
     if processor.qemu != X86.qemu or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return tcg
