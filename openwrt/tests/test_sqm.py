@@ -18,7 +18,7 @@ FILES = HERE.parent / "shortfirst/files"
 SHELLS = {"dash": ["dash"], "ash": ["busybox", "ash"]}
 SCRIPTS = ("las", "sqf")
 IFACE, IFB = "sqm0", "ifb4sqm0"
-HALF = {"ingress": 1, "buffer": 100, "target": 2500, "interval": 50000}
+HALF = {"ingress": 1, "interval": 50000}
 
 pytestmark = pytest.mark.one_kernel
 

@@ -32,14 +32,14 @@ egress() {
 	sf_tc qdisc add dev "$IFACE" root "$QDISC" rate "${UPLINK}kbit" $(sf_link) $EQDISC_OPTS
 }
 
-# With half of the times, so that little waits at the other end of the link
+# With half of CoDel's interval, so that little waits at the other end of the link
 # shellcheck disable=SC2046,SC2086
 ingress() {
 	SILENT=1 $TC qdisc del dev "$IFACE" handle ffff: ingress
 	$TC qdisc add dev "$IFACE" handle ffff: ingress
 	SILENT=1 $TC qdisc del dev "$DEV" root
 	sf_tc qdisc add dev "$DEV" root "$QDISC" rate "${DOWNLINK}kbit" $(sf_link) \
-		ingress buffer 100ms target 2500us interval 50ms $IQDISC_OPTS
+		ingress interval 50ms $IQDISC_OPTS
 	$IP link set dev "$DEV" up
 	$TC filter add dev "$IFACE" parent ffff: protocol all prio 10 \
 		u32 match u32 0 0 action mirred egress redirect dev "$DEV"
