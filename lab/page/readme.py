@@ -44,9 +44,9 @@ def excess(results: Results) -> str:
 
     seeds = len(At("d1-long", "base", "las", "excess").values(results))
     text = (
-        f"With {seeds} seeds of this (`make figures ONLY=d1-long`) `las` has {of('las', 'cake')} "
-        f"of CAKE's excess, and {of('las', 'srpt')} times that of SRPT, which is told the sizes; "
-        f"`sqf` {of('sqf', 'srpt')} times."
+        f"With {seeds} seeds of it on the native kernel (`make figures ONLY=d1-long`) `las` has "
+        f"{of('las', 'cake')} of CAKE's excess, the mean of each seed's, and {of('las', 'srpt')} "
+        f"times that of SRPT, which is told the sizes; `sqf` {of('sqf', 'srpt')} times."
     )
     return textwrap.fill(text, WIDTH, break_on_hyphens=False) + "\n"
 

@@ -90,10 +90,10 @@ class Page:
         if result is not None:
             if row.paper is not None:
                 said.append(deviation(result, row.paper, "the paper", row.bound, row.scale))
-                count.update({PAPER: 1, f"{PAPER} met": not said[-1]})
+                count.update({PAPER: 1, f"{PAPER} met": int(not said[-1])})
             if row.measured and model is not None:
                 said.append(deviation(result, model, "the model", "", row.scale))
-                count.update({MODEL: 1, f"{MODEL} met": not said[-1]})
+                count.update({MODEL: 1, f"{MODEL} met": int(not said[-1])})
         why = ", ".join(filter(None, said))
         if why:
             sentence = self.note(item.key, row.what)

@@ -50,7 +50,7 @@ def test_numbers_of_the_readme(where: Path) -> None:
     text = (where.parent / "README.md").read_text()
     assert "<!-- begin: demo -->\n\n    a table\n\n    of two parts\n\n<!-- end: demo -->" in text
     # 0.9, 1 and 1.1 of cake's 4 and srpt's 0.5, of three seeds: 2.48 standard deviations
-    assert "With 3 seeds of this" in text and "`las` has 0.25 ±0.06 of CAKE's excess" in text
+    assert "With 3 seeds of it" in text and "`las` has 0.25 ±0.06 of CAKE's excess" in text
     assert "2.00 ±0.50 times that of" in text.replace("\n", " ")
     assert "`sqf` 1.50 ±0.00 times" in text
     lines = text.split("begin: costs -->")[1].splitlines()
