@@ -68,7 +68,8 @@
  * what others are forgiven has no bound.
  *
  * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may
- * wait, but for the last packet: who sent it has long sent it again, or given up.
+ * wait, and for as many times `buffer`, but for the last packet: who sent it has long sent it
+ * again, or given up. A link that stands still makes nothing stale, nor does one that was faster.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -502,6 +503,7 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	g->codel.ce_threshold = opt[at->ce_threshold] ? sf_codel_us(opt[at->ce_threshold]) :
 							CODEL_DISABLED_THRESHOLD;
 	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
+	g->stale_time = sf_codel_us(opt[at->buffer] * SF_STALE * USEC_PER_MSEC);
 	g->s.link.least = SF_ROOM_MIN;
 	sf_lists_forget_turns(&g->top);
 	sf_groups_forget_link(g);

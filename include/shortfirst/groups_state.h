@@ -131,7 +131,8 @@ struct sf_groups {
 	u64		leak_part;	/* of other flows */
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
-	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never */
+	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never; */
+	codel_time_t	stale_time;	/* and so long */
 	u64		streamed;	/* bytes of streams that came in this epoch, */
 	u64		modest_bytes;	/* and of those of them that are modest */
 	u64		level;		/* bytes, in SF_MEASURE */

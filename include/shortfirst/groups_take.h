@@ -101,11 +101,13 @@ static noinline void sf_groups_drop_stale(struct Qdisc *sch, struct sf_queue *qu
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	struct sf_flow *f = sf_groups_flow(g, queue);
+	codel_time_t now = codel_get_time();
 	struct sk_buff *skb;
 	u32 i;
 
 	for (i = 0; i < SF_SOUGHT && queue->qlen > 1; i++) {
-		if (g->sent - sf_groups_sent_before(queue) <= g->stale)
+		if (g->sent - sf_groups_sent_before(queue) <= g->stale ||
+		    now - sf_groups_codel_time(queue->head) <= g->stale_time)
 			break;
 		skb = sf_groups_take(sch, queue);
 		if (queue->group != SF_LONG_FLOWS)
@@ -359,8 +361,14 @@ static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
 {
 	struct sf_groups *g = qdisc_priv(sch);
 	u32 n = sf_host_next(&g->hosts);
-	struct sk_buff *skb = sf_groups_take_from(sch, &g->hosts.own[n], false, order);
+	struct sf_lists *l = &g->hosts.own[n];
+	/* SF_DEBT is of its part of the rate while as many wait, and one packet beyond. */
+	s64 debt = div_u64(g->debt_max, g->hosts.turns.size) + SF_OWED;
+	struct sk_buff *skb;
 
+	l->credit = max(l->credit, -debt);
+	l->overdue = max(l->overdue, -debt);
+	skb = sf_groups_take_from(sch, l, false, order);
 	sf_host_sent(&g->hosts, n, qdisc_pkt_len(skb), g->s.arrivals);
 	return skb;
 }

@@ -498,23 +498,28 @@ static inline void sf_hosts_measured(struct sf_hosts *hosts, u64 bytes, u32 elap
 }
 
 /*
- * The link sends @now bytes in SF_MEASURE, and sent @was; the epoch goes on. Who was not over his
- * share is not after it, either.
+ * The link sends @now bytes in SF_MEASURE, and sent @was; the epoch goes on. Who was over his share
+ * is after it, too, and who was not is not.
  */
 static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
 {
 	u32 i, records = hosts->table.sets * SF_WAYS, limit = hosts->limit;
 	u32 at = jiffies;
 	struct sf_host *h;
+	u64 level;
 
 	if (!hosts->by || !hosts->cap)
 		return;
 	/* The limit may have been less than a second of the old rate. */
 	sf_hosts_let(hosts, max(mul_u64_u64_div_u64(hosts->limit, now, was),
 				div_u64(now * HZ, SF_MEASURE)));
-	for (i = 0; hosts->limit < limit && i < records; i++) {
+	for (i = 0; i < records; i++) {
 		h = &hosts->host[i + SF_HOST_FIRST];
-		h->level = div_u64((u64)sf_host_level(hosts, h, at) * hosts->limit, limit);
+		if (!h->level)
+			continue;
+		/* By the rate that was; rounded up, so that beyond the limit remains beyond it. */
+		level = (u64)sf_host_level(hosts, h, at) * hosts->limit;
+		h->level = min_t(u64, div_u64(level + limit - 1, limit), hosts->cap);
 	}
 	hosts->leak = mul_u64_u64_div_u64(hosts->leak, now, was);
 }
@@ -522,6 +527,10 @@ static inline void sf_hosts_scale(struct sf_hosts *hosts, u64 now, u64 was)
 /* Nothing is known of the link: no host is over its share. */
 static inline void sf_hosts_forget_link(struct sf_hosts *hosts)
 {
+	u32 i;
+
+	for (i = 0; i < hosts->table.sets * SF_WAYS; i++)
+		hosts->host[i + SF_HOST_FIRST].level = 0;
 	hosts->active = 0;
 	hosts->limit = SF_HOST_ALWAYS;
 	hosts->cap = 0;

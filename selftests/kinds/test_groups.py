@@ -725,11 +725,15 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
 
 
 @pytest.mark.clock  # the rate is measured anew every eighth of a second
-@pytest.mark.parametrize(("long", "buffer", "kept"), [(0, 1, 1), (1, 1, 1), (1, 0, 4)])
+@pytest.mark.parametrize(
+    ("long", "buffer", "waits", "kept"),
+    [(0, 1, 4.1, 1), (1, 1, 4.1, 1), (1, 1, 0, 4), (1, 0, 4, 4)],
+)
 def test_what_is_of_no_use_is_dropped(
-    gate: Callable[..., Gate], words: str, long: int, buffer: int, kept: int
+    gate: Callable[..., Gate], words: str, long: int, buffer: int, waits: float, kept: int
 ) -> None:
-    """It has waited while four times what may wait was sent; the last packet stays."""
+    """It has waited while four times what may wait was sent, and for as long as that is to take;
+    the last packet stays."""
     d0 = gate(f"{words} fair {FAIR}b buffer {buffer}s {HUGE_IDLE}")
     measure_slow_link(d0)
     attain(d0, B, FAIR + 1500 if long else 1000)
@@ -741,6 +745,7 @@ def test_what_is_of_no_use_is_dropped(
         d0.send(flow(2000 + 2 * number).frame(8000, 1))
         out += d0.order(1)
     waiting = waiting[sum(ident > 1 for ident in out) :]
+    time.sleep(waits)
     left = [ident for ident in d0.order() if ident > 1]
     assert left == waiting[-kept:]
     assert d0.show()["drop_buffer"] == len(waiting) - len(left)

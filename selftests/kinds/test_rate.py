@@ -309,18 +309,68 @@ def test_hosts_are_not_over_by_a_change(d0: Shaped) -> None:
 
 @pytest.mark.clock
 @pytest.mark.has("hosts")
-@pytest.mark.parametrize(("flows", "idle"), [(60, 0), (200, 0.1)])
-def test_what_a_host_has_sent_is_of_the_rate(d0: Shaped, flows: int, idle: float) -> None:
+@pytest.mark.parametrize(
+    ("flows", "idle", "words"),
+    [
+        (60, 0, "rate 1mbit"),
+        (60, 0, "rate 1mbit quantum 3000"),
+        (200, 0.1, "rate 1mbit"),
+        (200, 0.1, "rate 10mbit"),
+    ],
+)
+def test_what_a_host_has_sent_is_of_the_rate(
+    d0: Shaped, flows: int, idle: float, words: str
+) -> None:
     """Who was not over his share is not when the rate falls, nor who was and has paused since."""
     d0.set(f"rate 100mbit hosts dst forgive_share 50% {ROOMY}")
     for number in 30 * [*range(flows)]:
         d0.send(host_flow(100 + 2 * number, dst=2).frame(1500, 0))
     assert len(d0.first(30 * flows)) == 30 * flows
     time.sleep(idle)
-    d0.change("rate 1mbit")
+    d0.change(words)
     for ident in range(8):
         d0.send(host_flow(2, dst=2 + ident % 2).frame(1500, ident))
     assert d0.show()["hosts_over"] == 0
+
+
+@pytest.mark.clock
+@pytest.mark.has("hosts")
+@pytest.mark.parametrize("rates", ["8", "8 1 8"])
+def test_who_is_over_is_not_pardoned_by_a_change(d0: Shaped, rates: str) -> None:
+    d0.set(f"rate 80mbit hosts dst forgive_share 50% {ROOMY}")
+    for number in 30 * [*range(200)]:
+        d0.send(host_flow(100 + 2 * number, dst=2).frame(1500, 0))
+    assert len(d0.first(6000)) == 6000
+    for rate in rates.split():
+        d0.change(f"rate {rate}mbit")
+    for ident in range(8):
+        d0.send(host_flow(2, dst=2 + ident % 2).frame(1500, ident))
+    assert d0.show()["hosts_over"] == 1
+
+
+@pytest.mark.clock
+@pytest.mark.has("hosts")
+def test_long_flows_wait_by_the_rate_of_their_host(d0: Shaped) -> None:
+    """A host's short flows may keep its long ones waiting for three seconds of what it has of the
+    link, not of all."""
+    d0.set(f"rate 8mbit hosts dst fair 20kb flows 65536 newcomers 0 target 0ms {ROOMY}", d0.kind)
+    long = [host_flow(2, dst=2 + number) for number in range(4)]
+    waiting = {long[0].frame(1500, ident) for ident in range(200)}
+    for each in 20 * long:
+        d0.send(each.frame(1500, 0))
+    for number in 12 * [*range(500)]:
+        d0.send(host_flow(100 + 2 * number, dst=2).frame(1500, 0))
+    assert len(d0.first(6080)) == 6080
+    d0.change("rate 800kbit")
+    for number in range(1000):
+        d0.send(host_flow(4000 + 2 * number, dst=2).frame(1500, 0))
+        d0.send(long[1 + number % 3].frame(1500, 0))
+    for frame in waiting:
+        d0.send(frame)
+    assert d0.show()["hosts_over"] == len(long)
+    left = [frame for _, frame in d0.first(500)]
+    first = next((at for at, frame in enumerate(left) if frame in waiting), len(left))
+    assert 220 < first < 260, "3 s of 800 kbit/s are 200 packets of all, and one costs 34"
 
 
 @pytest.mark.each_kernel
@@ -449,6 +499,22 @@ def test_unlimited_saves_nothing(d0: Shaped) -> None:
     for ident in range(20):
         d0.send(flow(2).frame(1000, ident))
     assert gaps(d0.after(0.1)) == pytest.approx([1_000_000] * 19, abs=2000)
+
+
+@pytest.mark.clock
+@pytest.mark.has("long_share")
+@pytest.mark.parametrize("rates", ["2", "15 11 8 6 4 3 2"])
+def test_nothing_is_stale_by_a_change(d0: Shaped, rates: str) -> None:
+    """What the link had sent before was in less time, whether it slows at once or by and by."""
+    d0.set("rate 20mbit limit 10000 memory_limit 1gb target 0ms", d0.kind)
+    for ident in range(400):
+        d0.send(flow(2).frame(1500, ident))
+    left = d0.after(0.21)
+    assert 300 < len(left) < 390
+    for rate in rates.split():
+        d0.change(f"rate {rate}mbit")
+    left += d0.first(400 - len(left))
+    assert (len(left), d0.show()["drops"]) == (400, 0)
 
 
 @pytest.mark.each_kernel
