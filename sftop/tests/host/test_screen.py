@@ -211,7 +211,7 @@ def test_hosts(screen: Screen, size: tuple[int, int]) -> None:
     expected = [f"10.0.0.{h}" for h in range(9, 1, -1)]
     for there, back in (("Tab", "F"), ("F", "Tab")):
         screen.keys(there)
-        screen.has(" Flows [Hosts]")
+        screen.until(lambda lines: " Flows [Hosts]" in lines[0])
         lines = screen.until(lambda lines: [x.split()[1] for x in lines if "10.0" in x] == expected)
         rows = [line.split() for line in lines if "10.0.0." in line]
         assert column(lines, [line for line in lines if "10.0.0.9 " in line], "BIT/S") == ["72k"]
@@ -249,7 +249,7 @@ def test_interfaces(screen: Screen) -> None:
     screen.until(lambda lines: lines[0].startswith("sftop  eth0  las 1: root"))
     screen.keys("i")
     screen.until(lambda lines: lines[0].startswith("sftop  ifb-eth0  sqf 2: root"))
-    screen.until(lambda lines: [":443 " in row for row in panes(lines)[0]] == [True])
+    screen.until(lambda lines: ["203.0.113.9:443" in row for row in panes(lines)[0]] == [True])
     screen.keys("i")
     screen.has("all interfaces  2 qdiscs")
     screen.quit()
