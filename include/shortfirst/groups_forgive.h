@@ -90,8 +90,7 @@ static void sf_groups_use_rate(struct sf_groups *g)
 
 	g->stale = room == SF_ROOM_UNKNOWN ? U64_MAX : (u64)room * SF_STALE;
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
-	g->top.credit = max(g->top.credit, -g->debt_max);
-	g->top.overdue = max(g->top.overdue, -g->debt_max);
+	sf_lists_bound_debt(&g->top, g->debt_max);
 	g->level = mul_u64_u32_div(mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT),
 				   SF_MEASURE, elapsed);
 	g->ahead = mul_u64_u32_div(bytes, SF_MEASURE * SF_AHEAD_OF, elapsed);

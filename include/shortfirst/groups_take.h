@@ -362,12 +362,13 @@ static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
 	struct sf_groups *g = qdisc_priv(sch);
 	u32 n = sf_host_next(&g->hosts);
 	struct sf_lists *l = &g->hosts.own[n];
-	/* SF_DEBT is of its part of the rate while as many wait, and one packet beyond. */
-	s64 debt = div_u64(g->debt_max, g->hosts.turns.size) + SF_OWED;
 	struct sk_buff *skb;
 
-	l->credit = max(l->credit, -debt);
-	l->overdue = max(l->overdue, -debt);
+	/*
+	 * SF_DEBT is of the part of the rate that it has while as many wait. What the last packet
+	 * cost is not forgiven where that part is less, else long flows would have half.
+	 */
+	sf_lists_bound_debt(l, div_u64(g->debt_max, g->hosts.turns.size) + SF_OWED);
 	skb = sf_groups_take_from(sch, l, false, order);
 	sf_host_sent(&g->hosts, n, qdisc_pkt_len(skb), g->s.arrivals);
 	return skb;

@@ -99,6 +99,13 @@ static inline void sf_lists_forget_turns(struct sf_lists *l)
 	memset(l->had, 0, sizeof(l->had));
 }
 
+/* What long flows, and who has waited, may do without is no more than @debt_max now. */
+static inline void sf_lists_bound_debt(struct sf_lists *l, s64 debt_max)
+{
+	l->credit = max(l->credit, -debt_max);
+	l->overdue = max(l->overdue, -debt_max);
+}
+
 /* Nobody has waited, and long flows have had no more than is theirs. */
 static inline void sf_lists_forget_debt(struct sf_lists *l, s64 debt_max)
 {
