@@ -232,7 +232,7 @@ static bool las_apply_options(struct las_sched *q, const u64 *opt)
 	q->visible = opt[TCA_LAS_RANK] == TC_LAS_RANK_VISIBLE;
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
 	q->g.not_waiting = !q->visible;
-	sf_groups_set_options(&q->g, &las_attributes, opt);
+	sf_groups_set_options(&q->g, &las_attributes, opt, was);
 	return true;
 }
 

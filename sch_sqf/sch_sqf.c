@@ -204,7 +204,7 @@ static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 		sf_groups_set_rate(&q->g, was);
 		return false;
 	}
-	sf_groups_set_options(&q->g, &sqf_attributes, opt);
+	sf_groups_set_options(&q->g, &sqf_attributes, opt, was);
 	q->policy = opt[TCA_SQF_POLICY];
 	if (q->policy == TC_SQF_POLICY_FQ) {
 		q->g.fair = 0;

@@ -69,7 +69,8 @@
  *
  * Whose turn it is loses first what has waited while the link has sent SF_STALE times what may
  * wait, and for as many times `buffer`, but for the last packet: who sent it has long sent it
- * again, or given up. A link that stands still makes nothing stale, nor does one that was faster.
+ * again, or given up. A link that stands still makes nothing stale, nor, before that time is over,
+ * does one that was faster.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The records of
@@ -411,7 +412,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 	sf_shaper_reset(&g->s.shaper);
 	sf_lists_forget_turns(&g->top);
 	g->overflow.deficit = 0;
-	sf_groups_forget_link(g);
+	sf_groups_forget_link(g, 0);
 	sf_table_clear(&g->s.table);
 	sf_hosts_clear(&g->hosts);
 }
@@ -477,15 +478,16 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 		queue->host = by ? SF_HOST_SHARED : 0;
 	}
 	sf_hosts_clear(&g->hosts);
+	sf_hosts_forget_link(&g->hosts);
 	g->hosts.by = by;
 	g->hosts.source = by == SF_HOSTS_DST ? 0 : ~(__force __be32)0;
 	g->hosts.dest = by == SF_HOSTS_SRC ? 0 : ~(__force __be32)0;
 	g->hosts.nat = nat;
 }
 
-/* Let it be as those options; @opt by attribute */
+/* Let it be as those options, @opt by attribute; the rate that was set is @was, as in link.set. */
 static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
-				  const u64 *opt)
+				  const u64 *opt, u64 was)
 {
 	sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
 	g->hosts.table.idle = g->s.table.idle;
@@ -506,7 +508,7 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	g->stale_time = sf_codel_us(opt[at->buffer] * SF_STALE * USEC_PER_MSEC);
 	g->s.link.least = SF_ROOM_MIN;
 	sf_lists_forget_turns(&g->top);
-	sf_groups_forget_link(g);
+	sf_groups_forget_link(g, was);
 }
 
 /* What waits in a queue is of another host now. */

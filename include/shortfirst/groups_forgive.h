@@ -151,10 +151,11 @@ static noinline void sf_groups_measured(struct sf_groups *g)
 }
 
 /*
- * Nothing is known of the link, but its rate if that is set. While nothing ever waits for long,
- * all is forgiven.
+ * Nothing is known of the link, but its rate if that is set; if it was before, @was in a
+ * measurement, also who is over his share of it. While nothing ever waits for long, all is
+ * forgiven.
  */
-static inline void sf_groups_forget_link(struct sf_groups *g)
+static inline void sf_groups_forget_link(struct sf_groups *g, u64 was)
 {
 	g->leak = g->share ? U64_MAX : g->leak_min;
 	g->leak_part = g->leak;
@@ -167,7 +168,10 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 	g->stale = U64_MAX;
 	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
-	sf_hosts_forget_link(&g->hosts);
+	if (was && g->s.link.set)
+		sf_hosts_scale(&g->hosts, g->s.link.set, was);
+	else
+		sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
 	if (g->s.link.set)
 		sf_groups_measured(g);
@@ -181,7 +185,7 @@ static inline void sf_groups_set_rate(struct sf_groups *g, u64 was)
 	if (set == was)
 		return;
 	if (!set || !was) {
-		sf_groups_forget_link(g);
+		sf_groups_forget_link(g, was);
 		return;
 	}
 	/* What has come in this epoch, which ends soon, counts as if it were of this rate. */

@@ -250,6 +250,12 @@ static struct sf_queue *sf_groups_seek(struct sf_groups *g, codel_time_t now,
 	return NULL;
 }
 
+/* SF_DEBT of the part of the rate that these lists have while as many hosts wait */
+static inline s64 sf_groups_debt_of(const struct sf_groups *g, const struct sf_lists *l)
+{
+	return l == &g->top ? g->debt_max : div_u64(g->debt_max, g->hosts.turns.size);
+}
+
 /*
  * A packet is owed to a short flow that has waited for too long: to the next in turn, so that
  * none is passed over for ever, or else to one of the last, before which most may go. Else NULL,
@@ -276,7 +282,7 @@ static noinline struct sf_queue *sf_groups_overdue(struct sf_groups *g, struct s
 		if (found && now - sf_groups_codel_time(found->head) > long_ago)
 			return found;
 	}
-	l->overdue = -(g->debt_max >> SF_LOOK_SHIFT);
+	l->overdue = -(sf_groups_debt_of(g, l) >> SF_LOOK_SHIFT);
 	return NULL;
 }
 
@@ -365,10 +371,10 @@ static noinline struct sk_buff *sf_groups_take_host(struct Qdisc *sch,
 	struct sk_buff *skb;
 
 	/*
-	 * SF_DEBT is of the part of the rate that it has while as many wait. What the last packet
-	 * cost is not forgiven where that part is less, else long flows would have half.
+	 * What the last packet cost is not forgiven where this is less, else long flows would have
+	 * half; of a GSO packet that is not split it may be more, and some of that is.
 	 */
-	sf_lists_bound_debt(l, div_u64(g->debt_max, g->hosts.turns.size) + SF_OWED);
+	sf_lists_bound_debt(l, sf_groups_debt_of(g, l) + SF_OWED);
 	skb = sf_groups_take_from(sch, l, false, order);
 	sf_host_sent(&g->hosts, n, qdisc_pkt_len(skb), g->s.arrivals);
 	return skb;

@@ -335,14 +335,17 @@ def test_what_a_host_has_sent_is_of_the_rate(
 
 @pytest.mark.clock
 @pytest.mark.has("hosts")
-@pytest.mark.parametrize("rates", ["8", "8 1 8"])
-def test_who_is_over_is_not_pardoned_by_a_change(d0: Shaped, rates: str) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    ["rate 8mbit", "rate 8mbit|rate 1mbit|rate 8mbit", "quantum 3000", "rate 8mbit quantum 3000"],
+)
+def test_who_is_over_is_not_pardoned_by_a_change(d0: Shaped, changes: str) -> None:
     d0.set(f"rate 80mbit hosts dst forgive_share 50% {ROOMY}")
     for number in 30 * [*range(200)]:
         d0.send(host_flow(100 + 2 * number, dst=2).frame(1500, 0))
     assert len(d0.first(6000)) == 6000
-    for rate in rates.split():
-        d0.change(f"rate {rate}mbit")
+    for change in changes.split("|"):
+        d0.change(change)
     for ident in range(8):
         d0.send(host_flow(2, dst=2 + ident % 2).frame(1500, ident))
     assert d0.show()["hosts_over"] == 1
