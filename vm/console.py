@@ -36,7 +36,7 @@ _TROUBLE = re.compile(
 _RACE = re.compile(_STAMP + r"BUG: KCSAN: (.*)")
 # The clock, which is read again if it was written meanwhile, and what a process is, of which the
 # scheduler reads another bit
-_KERNELS_OWN = re.compile(r"\b(?:timekeeping_update_from_shadow|ns_capable)\b")
+_KERNELS_OWN = re.compile(r"\b(?:timekeeping_update_from_shadow|ns_capable(?:_noaudit)?)\b")
 _RACE_END = re.compile(_STAMP + r"={66}$")
 _MODULE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?!race_test\])\w+\]")
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")

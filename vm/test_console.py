@@ -157,8 +157,9 @@ def test_races_of_others() -> None:
 def test_races_of_others_below_ours() -> None:
     """What our modules call races with itself: they may ask for the time, or for a capability."""
     clock = race("ktime_get+0xc0/0x270", "timekeeping_update_from_shadow.constprop.0+0x1f8/0x3d0")
-    flags = race("kthread_is_per_cpu+0x1a/0x80", "ns_capable+0x67/0x90")
-    for report in (clock, flags):
+    reads = "kthread_is_per_cpu+0x1a/0x80"
+    asked = [race(reads, f"ns_capable{how}+0x67/0x90") for how in ("", "_noaudit")]
+    for report in (clock, *asked):
         report.insert(4, "[   12.000001]  sift_dump_class+0xa1e/0xdf0 [sch_sift]")
         assert console(*report, MARK).verdict() == (0, "")
     ours = race("ktime_get+0xc0/0x270", "sf_shaper_waits_now+0x2c/0x120 [sch_sift]")
