@@ -111,7 +111,7 @@ PLACE = {"host": HOST, "from": HOST, "begin": SECONDS, "skip": SECONDS}
 POLICY = choice(*POLICIES, ONE, DIRECT)
 QDISC = text(r"[a-z]\w*( [\w./%:{}+-]+)*", "a kind and its options, as tc has them")
 SETTINGS = {
-    "duration": number(1, 1e5),
+    "duration": number(1, 1e6),
     "only": several(NAME, 50),
     "network": {
         "rate": RATE,
