@@ -2,8 +2,9 @@
 """Read a guest's console: kernel trouble, and the end mark with the job's exit status.
 
 The kcsan kernel tells of data races. All of its modules are ours: if none is in what was called, on
-both sides, the race is the kernel's own and no trouble of ours, nor is it if one side is a function
-of the kernel's that writes nothing but its own. That of race_test is to be found.
+both sides, the race is the kernel's own and no trouble of ours; what an interrupt does was not
+called by what it interrupts. Nor is it ours if one side is a function of the kernel's that writes
+nothing but its own. That of race_test is to be found.
 """
 
 import re
@@ -37,6 +38,8 @@ _RACE = re.compile(_STAMP + r"BUG: KCSAN: (.*)")
 # The clock, which is read again if it was written meanwhile, and what a process is, of which the
 # scheduler reads another bit
 _KERNELS_OWN = re.compile(r"\b(?:timekeeping_update_from_shadow|ns_capable(?:_noaudit)?)\b")
+_SIDE = re.compile(_STAMP + r".* to 0x[0-9a-f]+ of \d+ bytes by ")
+_INTERRUPT = re.compile(r"\s(?:handle_softirqs|__sysvec_\w+|sysvec_\w+|exc_\w+)\+0x")
 _RACE_END = re.compile(_STAMP + r"={66}$")
 _MODULE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?!race_test\])\w+\]")
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
@@ -45,6 +48,19 @@ _RESTART = re.compile(_STAMP + r"reboot: ")
 _REPORT = 40  # lines: of the registers, of what was called, of who did
 # What the kernel remembers even if nobody saw the message: bad page, died, warning, soft lockup.
 _BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
+
+
+def _calls(pattern: re.Pattern, race: list[str]) -> bool:
+    """Is such a function in what was called, on one of both sides?"""
+    called = False
+    for line in race:
+        if _SIDE.search(line):
+            called = True
+        elif _INTERRUPT.search(line):
+            called = False
+        elif called and pattern.search(line):
+            return True
+    return False
 
 
 class Console:
@@ -88,7 +104,7 @@ class Console:
             return False
         self.race.append(line)
         if _RACE_END.search(line):
-            if _KERNELS_OWN.search(self.racing) or not any(map(_MODULE.search, self.race)):
+            if _KERNELS_OWN.search(self.racing) or not _calls(_MODULE, self.race):
                 self.races[self.racing] += 1
             elif self.racing not in self.trouble:
                 self.trouble.append(self.racing)

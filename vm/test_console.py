@@ -166,6 +166,18 @@ def test_races_of_others_below_ours() -> None:
     assert console(*ours, MARK).verdict()[1]
 
 
+@pytest.mark.parametrize("interrupt", ["handle_softirqs+0xb3/0x1a0", "sysvec_timer+0x1/0x2"])
+def test_races_in_interrupts(interrupt: str) -> None:
+    """What is interrupted has not called it; what is called within it has."""
+    ours, within = (
+        f"[   12.000001]  {name}" for name in ("las_dump+0x5c/0xa0 [sch_las]", interrupt)
+    )
+    report = race("ifb_ri_tasklet+0x3bb/0x5a0", "ifb_xmit+0x1eb/0x2a0")
+    after = 4  # the interrupt's first function
+    assert console(*report[:after], within, ours, *report[after:], MARK).verdict() == (0, "")
+    assert console(*report[:after], ours, within, *report[after:], MARK).verdict()[1]
+
+
 def test_trouble_within_the_report_of_a_race() -> None:
     lines = [*CORE[:7], "[   12.000001] Oops: 0000 [#1] PREEMPT SMP NOPTI", *CORE[7:], MARK]
     assert "Oops" in console(*lines).verdict()[1]

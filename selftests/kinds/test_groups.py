@@ -727,7 +727,7 @@ def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) ->
 @pytest.mark.clock  # the rate is measured anew every eighth of a second
 @pytest.mark.parametrize(
     ("long", "buffer", "waits", "kept"),
-    [(0, 1, 4.1, 1), (1, 1, 4.1, 1), (1, 1, 0, 4), (1, 0, 4, 4)],
+    [(0, 1, 4.1, 1), (1, 1, 4.1, 1), (1, 1, 0, 8), (1, 0, 4, 8)],
 )
 def test_what_is_of_no_use_is_dropped(
     gate: Callable[..., Gate], words: str, long: int, buffer: int, waits: float, kept: int
@@ -736,8 +736,9 @@ def test_what_is_of_no_use_is_dropped(
     the last packet stays."""
     d0 = gate(f"{words} fair {FAIR}b buffer {buffer}s {HUGE_IDLE}")
     measure_slow_link(d0)
-    attain(d0, B, FAIR + 1500 if long else 1000)
-    waiting = [1000, 1001, 1002, 1003]
+    before = FAIR + 1500 if long else 1000
+    attain(d0, B, before)
+    waiting = [*range(1000, 1008)]
     for ident in waiting:
         d0.send(B.frame(1500, ident))
     out: list[int] = []
@@ -749,6 +750,10 @@ def test_what_is_of_no_use_is_dropped(
     left = [ident for ident in d0.order() if ident > 1]
     assert left == waiting[-kept:]
     assert d0.show()["drop_buffer"] == len(waiting) - len(left)
+    d0.send(B.frame(100, 1))
+    (now,) = (told.attained for told in told_flows() if told.qlen)
+    lost = 0 if long else 1500 * (len(waiting) - len(left))
+    assert now - before == 100 + 8 * 1500 - lost, "as for CoDel, which drops of long flows"
 
 
 def test_what_is_refused_forgives_nothing(gate: Callable[..., Gate], words: str) -> None:
