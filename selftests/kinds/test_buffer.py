@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """What waits is bounded by the link's rate. Other limits: test_limits.py"""
 
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -49,6 +51,23 @@ def test_buffer_follows_the_link(gate: Callable[..., Gate], low: int, room: int)
     for ident in range(room // 1500 + 2):
         assert d0.send(A.frame(1500, ident), low)
     assert d0.show()["drop_buffer"] == drops
+
+
+def test_one_packet_may_wait(gate: Callable[..., Gate], low: int, room: int) -> None:
+    """However long it is, but not two that are too much together."""
+    d0 = gate("buffer 1s split_gso off")
+    for ident in range(2):
+        d0.send(A.frame(100, ident), low)
+    time.sleep(0.2)
+    d0.release()
+    assert d0.show()["room"] == room
+    with d0.bundle_socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, low)
+        for ident in range(3):
+            with suppress(OSError):  # it is the one that is dropped
+                sock.send(d0.bundle(B, [ident] * (room // 1400), 1400, 1400))
+            assert d0.show()["qlen"] == 1
+    assert d0.show()["drop_buffer"] == 2
 
 
 def test_buffer_counts_its_own_drops(gate: Callable[..., Gate], low: int, room: int) -> None:

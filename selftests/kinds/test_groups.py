@@ -607,11 +607,18 @@ def test_turns_that_are_put_off_are_bounded(gate: Callable[..., Gate], words: st
     assert 60 <= second - first <= 70
 
 
+@pytest.mark.parametrize("bounced", [False, True])
 @pytest.mark.parametrize(("share", "left"), [(50, 8), (0, 7), (10, 7)])
 def test_long_flows_keep_their_share_of_the_buffer(
-    gate: Callable[..., Gate], words: str, share: int, left: int
+    gate: Callable[..., Gate], words: str, share: int, left: int, bounced: bool
 ) -> None:
+    """What has waited before a reset does not count."""
     d0 = gate(f"{words} fair {FAIR}b long_share {share}% limit 20 {HUGE_IDLE}")
+    if bounced:
+        attain(d0, A, FAIR + 1500)
+        for each in 10 * [A, B]:
+            d0.send(each.frame(1000 if each is A else 100, 1))
+        d0.bounce()
     attain(d0, A, FAIR + 1500)
     attain(d0, B, 1000)
     for _ in range(8):
