@@ -793,6 +793,35 @@ def test_less_makes_a_flow_long_on_a_slow_link(
     assert d0.show()["flows_long"] == longs
 
 
+def test_nobody_overtakes_himself(gate: Callable[..., Gate], words: str) -> None:
+    """As long as packets of his set wait without a record, nobody new there gets one."""
+    d0 = gate(f"{words} flows 8 {HUGE_IDLE}")
+    for number in range(8):
+        d0.send(flow(number).frame(1000, number))
+    for ident in (100, 101, 102):
+        d0.send(flow(8).frame(1000, ident))
+    out = d0.order(4)
+    d0.send(flow(8).frame(1000, 103))
+    out += d0.order()
+    assert [ident for ident in out if ident >= 100] == [100, 101, 102, 103]
+
+
+def test_nobody_overtakes_himself_without_a_queue(gate: Callable[..., Gate], words: str) -> None:
+    """There are queues for half of the flows. Who has a record, but packets that wait without it,
+    gets none before these have gone."""
+    d0 = gate(f"{words} flows 1024 {HUGE_IDLE}")
+    late = flow(2000)
+    attain(d0, late, 1000)
+    for number in range(600):
+        d0.send(flow(number).frame(100, 10))
+    for ident in (100, 101, 102):
+        d0.send(late.frame(1000, ident))
+    out = d0.order(300)
+    d0.send(late.frame(1000, 103))
+    out += d0.order()
+    assert [ident for ident in out if ident >= 100] == [100, 101, 102, 103]
+
+
 def test_overflow_takes_turns(gate: Callable[..., Gate], words: str) -> None:
     """Those for whom there is no record are one long flow together: they are not last."""
     d0 = gate(f"{words} flows 8 long_share 50% {HUGE_IDLE}")

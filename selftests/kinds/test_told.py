@@ -308,7 +308,7 @@ def test_sorts(gate: Callable[..., Gate]) -> None:
 
 @pytest.mark.parametrize("kind", GROUPS)
 def test_how_long_it_has_waited(gate: Callable[..., Gate]) -> None:
-    d0 = gate(HUGE_IDLE)
+    d0 = gate(f"hosts src {HUGE_IDLE}")
     d0.send(A.frame(1000, 0))
     run("sleep 0.3")
     d0.send(A.frame(1000, 0))
@@ -316,7 +316,8 @@ def test_how_long_it_has_waited(gate: Callable[..., Gate]) -> None:
     assert 300_000 <= waited < 30_000_000
     d0.release()
     run("sleep 0.3")
-    assert 300 <= only(flows()).numbers["silent"] < 30_000
+    for each in (only(flows()), only([*hosts().values()])):
+        assert 300 <= each.numbers["silent"] < 30_000
 
 
 @pytest.mark.parametrize("kind", GROUPS)
