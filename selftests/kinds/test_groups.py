@@ -779,7 +779,14 @@ def test_what_is_refused_forgives_nothing(gate: Callable[..., Gate], words: str)
 
 @pytest.mark.parametrize(
     ("buffer", "attained", "longs"),
-    [("60s", 30000, 0), ("5s", 20000, 1), ("1s", 16000, 0), ("1s", 17000, 1), ("0", 20000, 0)],
+    [
+        ("60s", 30000, 0),
+        ("20s", 55000, 0),  # half is 75000, a third 50000
+        ("5s", 20000, 1),
+        ("1s", 16000, 0),
+        ("1s", 17000, 1),
+        ("0", 20000, 0),
+    ],
 )
 def test_less_makes_a_flow_long_on_a_slow_link(
     gate: Callable[..., Gate], words: str, buffer: str, attained: int, longs: int
