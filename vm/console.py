@@ -39,7 +39,7 @@ _RACE = re.compile(_STAMP + r"BUG: KCSAN: (.*)")
 # scheduler reads another bit
 _KERNELS_OWN = re.compile(r"\b(?:timekeeping_update_from_shadow|ns_capable(?:_noaudit)?)\b")
 _SIDE = re.compile(_STAMP + r".* to 0x[0-9a-f]+ of \d+ bytes by ")
-_INTERRUPT = re.compile(r"\s(?:handle_softirqs|__sysvec_\w+|sysvec_\w+|exc_\w+)\+0x")
+_INTERRUPT = re.compile(r"\s(?:handle_softirqs|__sysvec_\w+|sysvec_\w+)\+0x")
 _RACE_END = re.compile(_STAMP + r"={66}$")
 _MODULE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?!race_test\])\w+\]")
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
@@ -50,15 +50,15 @@ _REPORT = 40  # lines: of the registers, of what was called, of who did
 _BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
 
 
-def _calls(pattern: re.Pattern, race: list[str]) -> bool:
-    """Is such a function in what was called, on one of both sides?"""
+def _is_ours(race: list[str]) -> bool:
+    """Is a function of a module of ours in what was called, on one of both sides?"""
     called = False
     for line in race:
         if _SIDE.search(line):
             called = True
         elif _INTERRUPT.search(line):
             called = False
-        elif called and pattern.search(line):
+        elif called and _MODULE.search(line):
             return True
     return False
 
@@ -104,7 +104,7 @@ class Console:
             return False
         self.race.append(line)
         if _RACE_END.search(line):
-            if _KERNELS_OWN.search(self.racing) or not _calls(_MODULE, self.race):
+            if _KERNELS_OWN.search(self.racing) or not _is_ours(self.race):
                 self.races[self.racing] += 1
             elif self.racing not in self.trouble:
                 self.trouble.append(self.racing)
