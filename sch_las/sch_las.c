@@ -226,7 +226,7 @@ static bool las_apply_options(struct las_sched *q, const u64 *opt)
 	sf_options_apply(&las_options, q->opt, opt);
 	sf_set_options(&q->g.s, &las_common, opt, q->g.s.held);
 	if (!others) {
-		sf_groups_set_rate(&q->g, was);
+		sf_groups_follow_link(&q->g, was);
 		return false;
 	}
 	q->visible = opt[TCA_LAS_RANK] == TC_LAS_RANK_VISIBLE;

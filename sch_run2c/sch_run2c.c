@@ -508,10 +508,6 @@ static bool run2c_apply_options(struct run2c_sched *q, const u64 *opt, bool more
 	q->bands.quantum = opt[TCA_RUN2C_QUANTUM];
 	q->recent.linger = msecs_to_jiffies(opt[TCA_RUN2C_LINGER]);
 	q->leak = div_u64(opt[TCA_RUN2C_SLOW] << RUN2C_LEAK_SHIFT, HZ);
-	q->s.link.buffer = msecs_to_jiffies(opt[TCA_RUN2C_BUFFER]);
-	q->s.link.least = RUN2C_ROOM_MIN;
-	if (others)
-		sf_link_forget(&q->s.link);
 	return others;
 }
 
@@ -617,6 +613,7 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 	int err;
 
 	sf_begin(sch);
+	sf_link_begin(&q->s.link, RUN2C_ROOM_MIN);
 	q->sorted = RB_ROOT_CACHED;
 	err = run2c_parse(nla, NULL, opt, extack);
 	if (err)

@@ -482,10 +482,6 @@ static bool sift_apply_options(struct sift_sched *q, const u64 *opt,
 	q->bands.guarantee.percent = opt[TCA_SIFT_GUARANTEE];
 	q->bands.quantum = opt[TCA_SIFT_QUANTUM];
 	q->recent.linger = msecs_to_jiffies(opt[TCA_SIFT_LINGER]);
-	q->s.link.buffer = msecs_to_jiffies(opt[TCA_SIFT_BUFFER]);
-	q->s.link.least = SIFT_ROOM_MIN;
-	if (others)
-		sf_link_forget(&q->s.link);
 	q->leak = div_u64(opt[TCA_SIFT_SLOW] << SIFT_LEAK_SHIFT, HZ);
 	if (request->red)
 		sift_set_red(q, opt);
@@ -525,6 +521,7 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 	int err;
 
 	sf_begin(sch);
+	sf_link_begin(&q->s.link, SIFT_ROOM_MIN);
 	err = sift_parse(nla, NULL, opt, &request, extack);
 	if (err)
 		return err;

@@ -201,7 +201,7 @@ static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 	sf_options_apply(&sqf_options, q->opt, opt);
 	sf_set_options(&q->g.s, &sqf_common, opt, q->g.s.held);
 	if (!others) {
-		sf_groups_set_rate(&q->g, was);
+		sf_groups_follow_link(&q->g, was);
 		return false;
 	}
 	sf_groups_set_options(&q->g, &sqf_attributes, opt, was);

@@ -412,7 +412,7 @@ static void sf_groups_reset(struct Qdisc *sch)
 	sf_shaper_reset(&g->s.shaper);
 	sf_lists_forget_turns(&g->top);
 	g->overflow.deficit = 0;
-	sf_groups_forget_link(g, 0);
+	sf_groups_forget_link(g);
 	sf_table_clear(&g->s.table);
 	sf_hosts_clear(&g->hosts);
 }
@@ -422,7 +422,6 @@ struct sf_groups_attributes {
 	u16	fair;
 	u16	forgive;
 	u16	forgive_share;
-	u16	buffer;
 	u16	newcomers;
 	u16	known_share;
 	u16	long_share;
@@ -440,7 +439,6 @@ struct sf_groups_attributes {
 		.fair		= TCA_ ## KIND ## _FAIR,		\
 		.forgive	= TCA_ ## KIND ## _FORGIVE,		\
 		.forgive_share	= TCA_ ## KIND ## _FORGIVE_SHARE,	\
-		.buffer		= TCA_ ## KIND ## _BUFFER,		\
 		.newcomers	= TCA_ ## KIND ## _NEWCOMERS,		\
 		.known_share	= TCA_ ## KIND ## _KNOWN_SHARE,		\
 		.long_share	= TCA_ ## KIND ## _LONG_SHARE,		\
@@ -459,14 +457,17 @@ static inline codel_time_t sf_codel_us(u32 us)
 	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
 }
 
-/* Forget all hosts, and find them anew: flows with packets are of host 1 until they have none. */
-static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
+/*
+ * If hosts are told apart in another way, forget all of them, and find them anew: flows with packets
+ * are of host 1 until they have none. Returns whether they are.
+ */
+static bool sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 {
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS);
 	struct sf_queue *queue;
 
 	if (by == g->hosts.by && nat == g->hosts.nat)
-		return;
+		return false;
 	for (i = SF_ELSEWHERE; g->s.held && i < queues; i++) {
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
@@ -478,18 +479,22 @@ static void sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 		queue->host = by ? SF_HOST_SHARED : 0;
 	}
 	sf_hosts_clear(&g->hosts);
-	sf_hosts_forget_link(&g->hosts);
 	g->hosts.by = by;
 	g->hosts.source = by == SF_HOSTS_DST ? 0 : ~(__force __be32)0;
 	g->hosts.dest = by == SF_HOSTS_SRC ? 0 : ~(__force __be32)0;
 	g->hosts.nat = nat;
+	return true;
 }
 
-/* Let it be as those options, @opt by attribute; the rate that was set is @was, as in link.set. */
+/*
+ * Let it be as those options, @opt by attribute, after sf_set_options(); the rate that was set is
+ * @was, as in link.set.
+ */
 static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
 				  const u64 *opt, u64 was)
 {
-	sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
+	bool other_hosts = sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
+
 	g->hosts.table.idle = g->s.table.idle;
 	g->fair = opt[at->fair] ?: SF_NEVER;
 	g->leak_min = div_u64(opt[at->forgive] << SF_LEAK_SHIFT, HZ);
@@ -504,11 +509,12 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	g->codel.ecn = opt[at->ecn];
 	g->codel.ce_threshold = opt[at->ce_threshold] ? sf_codel_us(opt[at->ce_threshold]) :
 							CODEL_DISABLED_THRESHOLD;
-	g->s.link.buffer = msecs_to_jiffies(opt[at->buffer]);
-	g->stale_time = sf_codel_us(opt[at->buffer] * SF_STALE * USEC_PER_MSEC);
-	g->s.link.least = SF_ROOM_MIN;
+	g->stale_time = sf_codel_us(jiffies_to_usecs(g->s.link.buffer * SF_STALE));
 	sf_lists_forget_turns(&g->top);
-	sf_groups_forget_link(g, was);
+	if (other_hosts)
+		sf_groups_forget_link(g);
+	else
+		sf_groups_follow_link(g, was);
 }
 
 /* What waits in a queue is of another host now. */
@@ -552,6 +558,8 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 	codel_stats_init(&g->codel_stats);
 	g->codel.mtu = psched_mtu(qdisc_dev(sch));
 	g->tick = jiffies - 1;
+	sf_link_begin(&g->s.link, SF_ROOM_MIN);
+	sf_groups_forget_link(g);
 }
 
 /* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */

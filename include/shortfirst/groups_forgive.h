@@ -82,18 +82,30 @@ static inline void sf_groups_share_out(struct sf_groups *g)
 		g->level_share = min(g->level_share, (all - g->modest_lately) / greedy);
 }
 
-/* All that depends on the rate of the link */
+/* All that depends on the rate of the link. As long as that is not known all is forgiven. */
 static void sf_groups_use_rate(struct sf_groups *g)
 {
 	u32 elapsed = g->s.link.elapsed, room = g->s.link.room;
 	u64 bytes = g->s.link.measured, parts = (u64)elapsed * g->parts;
 
 	g->stale = room == SF_ROOM_UNKNOWN ? U64_MAX : (u64)room * SF_STALE;
+	g->fair_from = g->fair;
+	g->leak = g->leak_min;
+	if (!bytes) {
+		if (g->share)
+			g->leak = U64_MAX;
+		g->leak_part = g->leak;
+		g->debt_max = 0;
+		g->level = 0;
+		g->ahead = 0;
+		return;
+	}
 	g->debt_max = div_u64(bytes * g->long_share * SF_DEBT, elapsed);
 	sf_lists_bound_debt(&g->top, g->debt_max);
 	g->level = mul_u64_u32_div(mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT),
 				   SF_MEASURE, elapsed);
 	g->ahead = mul_u64_u32_div(bytes, SF_MEASURE * SF_AHEAD_OF, elapsed);
+	g->leak_part = g->leak_min;
 	if (g->share) {
 		g->leak = max3(g->leak_min, div64_u64(bytes * g->stream_share, parts),
 			       div_u64(bytes * g->level_share, elapsed));
@@ -150,47 +162,38 @@ static noinline void sf_groups_measured(struct sf_groups *g)
 	sf_groups_end_epoch(g, g->s.link.elapsed);
 }
 
-/*
- * Nothing is known of the link, but its rate if that is set; if it was before, @was in a
- * measurement, also who is over his share of it. While nothing ever waits for long, all is
- * forgiven.
- */
-static inline void sf_groups_forget_link(struct sf_groups *g, u64 was)
+/* Nothing is known of the link but its rate, if that is set, nor of who has sent what. */
+static inline void sf_groups_forget_link(struct sf_groups *g)
 {
-	g->leak = g->share ? U64_MAX : g->leak_min;
-	g->leak_part = g->leak;
-	g->fair_from = g->fair;
-	g->level = 0;
-	g->level_share = 0;
-	g->ahead = 0;
 	sf_groups_forget_others(g);
 	sf_groups_begin_epoch(g);
-	g->stale = U64_MAX;
-	g->debt_max = 0;
 	sf_lists_forget_debt(&g->top, 0);
-	if (was && g->s.link.set)
-		sf_hosts_scale(&g->hosts, g->s.link.set, was);
-	else
-		sf_hosts_forget_link(&g->hosts);
+	sf_hosts_forget_link(&g->hosts);
 	sf_link_forget(&g->s.link);
 	if (g->s.link.set)
 		sf_groups_measured(g);
+	else
+		sf_groups_use_rate(g);
 }
 
-/* The rate that is set is another one, or none; it was @was, as in link.set. */
-static inline void sf_groups_set_rate(struct sf_groups *g, u64 was)
+/*
+ * Options have changed, perhaps the rate that is set, which was @was, as in link.set. What is known
+ * is kept, and what has come in this epoch, which goes on, counts as if it were of this rate: else
+ * who changes options often would let nobody be over his share. If the rate was measured, and is set
+ * now, or the other way around, it is another link.
+ */
+static inline void sf_groups_follow_link(struct sf_groups *g, u64 was)
 {
 	u64 set = g->s.link.set;
 
-	if (set == was)
-		return;
-	if (!set || !was) {
-		sf_groups_forget_link(g, was);
+	if (!set != !was) {
+		sf_groups_forget_link(g);
 		return;
 	}
-	/* What has come in this epoch, which ends soon, counts as if it were of this rate. */
+	sf_groups_share_out(g);
 	sf_groups_use_rate(g);
-	sf_hosts_scale(&g->hosts, set, was);
+	if (set != was)
+		sf_hosts_scale(&g->hosts, set, was);
 }
 
 /* A packet of @len bytes is on its way. */

@@ -54,7 +54,7 @@ static inline void sf_link_know(struct sf_link_rate *link, u64 bytes, u32 elapse
 	link->room = max(link->sends, link->least);
 }
 
-/* Nothing is known of the link, which is another one, but the rate if that is set. */
+/* Nothing is known of the link but its rate, if that is set. */
 static inline void sf_link_forget(struct sf_link_rate *link)
 {
 	sf_link_measure(link, SF_ROOM_UNKNOWN);
@@ -63,20 +63,31 @@ static inline void sf_link_forget(struct sf_link_rate *link)
 		sf_link_know(link, link->set, SF_MEASURE);
 }
 
-/* Its rate is set, in bytes per second; U64_MAX: it is to be measured. */
-static inline void sf_link_set(struct sf_link_rate *link, u64 rate)
+/* Before anything is known: so much may wait however low its rate is */
+static inline void sf_link_begin(struct sf_link_rate *link, u32 least)
+{
+	link->least = least;
+	sf_link_forget(link);
+}
+
+/*
+ * Its rate is set, in bytes per second; U64_MAX: it is to be measured, or has been. In so many
+ * jiffies it may have to send what waits.
+ */
+static inline void sf_link_set(struct sf_link_rate *link, u64 rate, u32 buffer)
 {
 	u64 set = 0;
 
 	if (rate != U64_MAX)
 		set = mul_u64_u32_div(min(rate, SF_RATE_MOST), SF_MEASURE, HZ) ?: 1;
-	if (set == link->set)
-		return;
-	link->set = set;
-	if (set)
-		sf_link_know(link, set, SF_MEASURE);
-	else
+	swap(link->set, set);
+	link->buffer = buffer;
+	if (link->set)
+		sf_link_know(link, link->set, SF_MEASURE);
+	else if (set)
 		sf_link_forget(link);
+	else if (link->measured)
+		sf_link_know(link, link->measured, link->elapsed);
 }
 
 /* The link was idle: measure anew, and believe what was measured until then. */

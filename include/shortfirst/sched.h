@@ -126,6 +126,7 @@ struct sf_common {
 	u16	memory_limit;
 	u16	idle;
 	u16	split_gso;
+	u16	buffer;
 	u16	rate;		/* the first of the shaper's */
 	u16	overhead;
 	u16	mpu;
@@ -139,6 +140,7 @@ struct sf_common {
 		.memory_limit	= TCA_ ## KIND ## _MEMORY_LIMIT,	\
 		.idle		= TCA_ ## KIND ## _IDLE,		\
 		.split_gso	= TCA_ ## KIND ## _SPLIT_GSO,		\
+		.buffer		= TCA_ ## KIND ## _BUFFER,		\
 		.rate		= TCA_ ## KIND ## _RATE,		\
 		.overhead	= TCA_ ## KIND ## _OVERHEAD,		\
 		.mpu		= TCA_ ## KIND ## _MPU,			\
@@ -162,7 +164,7 @@ static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at
 	s->memory_limit = opt[at->memory_limit];
 	s->table.idle = msecs_to_jiffies(opt[at->idle]);
 	s->split_from = sf_split_from(opt[at->split_gso], shaping.rate);
-	sf_link_set(&s->link, shaping.rate);
+	sf_link_set(&s->link, shaping.rate, msecs_to_jiffies(opt[at->buffer]));
 	sf_shaper_set(&s->shaper, &shaping, more);
 }
 
@@ -531,14 +533,17 @@ static __always_inline int sf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return ret;
 }
 
-/* sf_trim - drop what new limits do not allow; under sch_tree_lock() */
+/*
+ * sf_trim - drop what new limits do not allow; under sch_tree_lock(). What is more than `buffer`
+ * allows goes as packets come.
+ */
 static inline void sf_trim(struct Qdisc *sch, const struct sf_kind *kind)
 {
 	struct sf_sched *s = qdisc_priv(sch);
 	unsigned int dropped = 0, bytes = 0;
 	struct sk_buff *skb;
 
-	while (sf_over_limit(s) || sf_over(sch, 0, kind)) {
+	while (sf_over_limit(s) || sf_over(sch, UINT_MAX, kind)) {
 		skb = kind->take_victim(sch);
 		qdisc_qstats_drop(sch);
 		sf_shaper_dropped(&s->shaper, skb);

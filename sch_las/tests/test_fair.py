@@ -297,6 +297,34 @@ def test_one_that_stands_is_forgiven_its_share(gate: Callable[..., Gate], stands
     assert d0.order() == ([1, 2] if stands else [2, 1])
 
 
+@pytest.mark.clock
+@pytest.mark.parametrize(("pauses", "order"), [(3, [1, 2]), (7, [2, 1])])
+def test_how_soon_one_that_stood_is_a_stream(
+    gate: Callable[..., Gate], pauses: int, order: list[int]
+) -> None:
+    """However long it has stood, at five more epochs in which it had nothing waiting"""
+    d0 = gate(f"known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    attain(d0, A, 60)
+    d0.send(A.frame(60, 0))
+    for number in range(32 + pauses):
+        if number == 32:
+            d0.release()
+        d0.send(A.frame(60, 0))
+        d0.send(flow(100 + 4 * number).frame(9000, 0))
+        d0.send(flow(102 + 4 * number).frame(9000, 0))
+        d0.release(2)
+        time.sleep(0.2)
+        d0.release(1)  # so 18000 bytes in this time
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    time.sleep(0.4)  # worth 36000 bytes, or half of that
+    attain(d0, C, 32000)
+    d0.send(C.frame(100, 1))
+    d0.send(A.frame(100, 2))  # has attained some 60000 less that
+    assert d0.order() == order
+
+
 def that_stand(d0: Gate, count: int) -> list[Flow]:
     """So many flows that always have packets waiting"""
     flows = [flow(100 + 2 * number) for number in range(count)]
@@ -428,6 +456,27 @@ def test_a_stream_is_forgiven_its_last_wait(
     d0.send(C.frame(100, 1))
     d0.send(A.frame(100, 2))
     assert d0.order() == order
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(("waits", "order"), [(True, [1, 2]), (False, [2, 1])])
+def test_a_stream_of_a_link_that_is_another_one(
+    gate: Callable[..., Gate], waits: bool, order: list[int]
+) -> None:
+    """Whatever it has attained is forgiven it, as all are, but not while it waits."""
+    d0 = gate(f"rank visible known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
+    streams_of(d0, 1)
+    for _ in range(40):
+        d0.send(A.frame(1500, 0))
+    d0.release()
+    if waits:
+        d0.send(A.frame(60, 0))
+    d0.change("hosts src")  # which forgets it
+    time.sleep(0.1)
+    d0.send(C.frame(3000, 0))
+    d0.send(C.frame(3000, 1))
+    d0.send(A.frame(100, 2))
+    assert [ident for ident in d0.order() if ident] == order
 
 
 @pytest.mark.clock

@@ -33,7 +33,7 @@ static void ask_special(struct request *r, u8 how)
 
 	put_option(r, at->hosts, how & 3);
 	if (how & 4)
-		put_option(r, at->buffer, 0);
+		put_option(r, OF_KIND(KIND, _common).buffer, 0);
 	if (how & 8) {
 		put_option(r, at->known_share, 0);
 		put_option(r, at->long_share, 0);

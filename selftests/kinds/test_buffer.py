@@ -41,14 +41,42 @@ def test_buffer_follows_the_link(gate: Callable[..., Gate], low: int, room: int)
         accepted += 1
     drops = d0.show()["drop_buffer"]
     assert 200 + 1 + accepted == 1 + d0.show()["qlen"] + drops
-    d0.change("limit 20000")  # forgets what was known
+    d0.change("limit 20000")  # forgets nothing
+    assert d0.show()["room"] == room
+    d0.change("buffer 0ms")
+    assert d0.show()["room"] == 0
     assert d0.send(A.frame(1500, 201), low)
     kept = [*range(1, 200 - (drops - 1)), 201, *range(1000, 1000 + accepted)]
     assert sorted(d0.order()) == kept
-    d0.change("limit 20001")  # whether that took long enough to be measured or not
-    for ident in range(room // 1500 + 2):
-        assert d0.send(A.frame(1500, ident), low)
+    d0.change("buffer 60s")
+    assert d0.show()["room"] > room
+    d0.change("buffer 10ms")
+    assert d0.show()["room"] == room
     assert d0.show()["drop_buffer"] == drops
+
+
+def test_less_buffer_drops_as_more_comes(gate: Callable[..., Gate], low: int, room: int) -> None:
+    d0 = gate("buffer 60s")
+    for ident in range(200):
+        d0.send(A.frame(1500, ident), low)
+    time.sleep(0.2)
+    d0.order(1)
+    d0.change("buffer 1s")
+    shown = d0.show()
+    assert (shown["qlen"], shown["drop_buffer"], shown["room"]) == (199, 0, room)
+    assert not d0.send(A.frame(1500, 200), low)
+    assert (d0.show()["qlen"], d0.show()["drop_buffer"]) == (198, 2)
+
+
+def test_a_pause_is_not_measured(gate: Callable[..., Gate], low: int) -> None:
+    """Nor is the link known by what was sent before it"""
+    d0 = gate("buffer 1s")
+    for ident in range(2):
+        for _ in range(50):
+            d0.send(A.frame(1500, ident), low)
+        d0.release()
+        assert d0.show()["room"] == 0
+        time.sleep(0.3)
 
 
 def test_one_packet_may_wait(gate: Callable[..., Gate], low: int, room: int) -> None:

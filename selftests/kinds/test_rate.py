@@ -223,20 +223,24 @@ def test_split(d0: Shaped, words: str, split: bool) -> None:
 
 
 @pytest.mark.clock
-@pytest.mark.parametrize("words", ["rate 8gbit", "rate 80mbit", "rate 12345kbit"])
-def test_change_scales_what_is_left(d0: Shaped, words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "rate"),
+    [("8gbit", 1e9), ("80mbit", 1e7), ("12345kbit", 12345e3 / 8), ("80kbit", 1e4)],
+)
+def test_change_scales_what_is_left(d0: Shaped, words: str, rate: float) -> None:
     """Who waits goes when the new rate would have let it, and what is on the wire stays there."""
-    rate = {"rate 8gbit": 1e9, "rate 80mbit": 1e7, "rate 12345kbit": 12345e3 / 8}[words]
     d0.set(f"rate 8kbit {ROOMY}")  # a byte takes a millisecond
     for _ in range(3):
         d0.send(flow(2).frame(1000, 0))
-    assert len(d0.after(0.25)) == 1
+    ((first, _),) = d0.after(0.25)
     begin = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    d0.change(words)
-    left = d0.after(0.1)
+    d0.change(f"rate {words}")
+    changed = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    left = d0.after(0.3)
     assert len(left) == 2
     spent = left[0][0] - begin
     assert spent <= 760 / rate * 1e9 + 2e7  # tc takes some of it
+    assert spent >= (1000 - (changed - first) / 1e6) / rate * 1e9
     assert gaps(left)[0] == pytest.approx(1000 / rate * 1e9, abs=1000)
 
 
@@ -349,6 +353,29 @@ def test_who_is_over_is_not_pardoned_by_a_change(d0: Shaped, changes: str) -> No
     for ident in range(8):
         d0.send(host_flow(2, dst=2 + ident % 2).frame(1500, ident))
     assert d0.show()["hosts_over"] == 1
+
+
+@pytest.mark.clock
+@pytest.mark.has("hosts")
+@pytest.mark.parametrize("changes", [False, True])
+def test_who_is_over_is_not_pardoned_by_many_changes(d0: Shaped, changes: bool) -> None:
+    """Nor soon after one: what others have sent is what they have in a whole epoch."""
+    d0.set(f"rate 80mbit hosts dst forgive_share 50% {ROOMY}")
+    flood = [host_flow(100 + 2 * number, dst=2) for number in range(600)]
+    others = itertools.cycle(host_flow(2, dst=host) for host in range(3, 23))
+    waiting, left, over = [0, 0], 67, ""  # of the flood, of others; what was sent
+    for number in range(300):
+        for _ in range(min(left * 7 // 10, 100 - waiting[1])):  # of the link
+            waiting[1] += d0.send(next(others).frame(1500, 0))
+        for each in itertools.islice(itertools.cycle(flood), number, number + 600 - waiting[0]):
+            waiting[0] += d0.send(each.frame(1500, 0))
+        sent = [frame[33] == 2 for _, frame in d0.after(0.01)]
+        left = len(sent)
+        waiting = [waiting[0] - sum(sent), waiting[1] + sum(sent) - left]
+        if number > 200 and changes:
+            d0.change(f"quantum {3000 + number % 2}")
+        over += str(d0.show()["hosts_over"])
+    assert over[200:] == 100 * "1"
 
 
 @pytest.mark.clock
