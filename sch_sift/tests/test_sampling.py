@@ -290,6 +290,18 @@ def test_red(gate: Callable[..., Gate], band: str, minor: int, ecn: bool) -> Non
     d0.release()
 
 
+def test_red_is_changed(gate: Callable[..., Gate]) -> None:
+    d0 = gate("probability 0 red low red_min 500 red_max 1000 red_weight 1 no_ecn")
+    for changed in (False, True):
+        if changed:
+            d0.change("red_min 5 red_max 10")
+        for _ in range(30):
+            d0.send(A.frame(100, 1), 0x100002)
+        shown = d0.show()
+        assert (shown["low_early"] > 0) == changed
+    d0.release()
+
+
 def test_red_cannot_mark(gate: Callable[..., Gate]) -> None:
     """What is not capable of ECN is dropped."""
     d0 = gate("probability 0 red low red_min 1 red_max 2 red_weight 1 ecn")

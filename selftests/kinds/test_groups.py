@@ -813,7 +813,10 @@ def test_nobody_overtakes_himself(gate: Callable[..., Gate], words: str) -> None
     assert [ident for ident in out if ident >= 100] == [100, 101, 102, 103]
 
 
-def test_nobody_overtakes_himself_without_a_queue(gate: Callable[..., Gate], words: str) -> None:
+@pytest.mark.parametrize("sent", [300, 530])
+def test_nobody_overtakes_himself_without_a_queue(
+    gate: Callable[..., Gate], words: str, sent: int
+) -> None:
     """There are queues for half of the flows. Who has a record, but packets that wait without it,
     gets none before these have gone."""
     d0 = gate(f"{words} flows 1024 {HUGE_IDLE}")
@@ -823,7 +826,7 @@ def test_nobody_overtakes_himself_without_a_queue(gate: Callable[..., Gate], wor
         d0.send(flow(number).frame(100, 10))
     for ident in (100, 101, 102):
         d0.send(late.frame(1000, ident))
-    out = d0.order(300)
+    out = d0.order(sent)
     d0.send(late.frame(1000, 103))
     out += d0.order()
     assert [ident for ident in out if ident >= 100] == [100, 101, 102, 103]

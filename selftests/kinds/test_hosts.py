@@ -504,14 +504,15 @@ def test_of_equal_hosts_the_newest_loses(gate: Callable[..., Gate], words: str, 
     assert had(d0.release()) == {first: 3000, 3 - first: 2000, 3: 1000}
 
 
+@pytest.mark.parametrize("hosts", [5, 100])
 def test_of_hosts_with_little_the_newest_newcomer_loses(
-    gate: Callable[..., Gate], words: str
+    gate: Callable[..., Gate], words: str, hosts: int
 ) -> None:
     """None has more than a full packet: it is as if there were no hosts."""
-    d0 = gate(f"{words} limit 4 hosts src {HUGE_IDLE}")
-    for host, length in enumerate((700, 1400, 600, 600, 600)):
-        d0.send(of_host("src", host, 0).frame(length, host))
-    assert d0.order() == [0, 1, 2, 3]
+    d0 = gate(f"{words} limit {hosts - 1} hosts src host_records 4096 {HUGE_IDLE}")
+    for host in range(hosts):
+        d0.send(of_host("src", host, 0).frame({0: 700, 1: 1400}.get(host, 600), host))
+    assert d0.order() == [*range(hosts - 1)]
 
 
 @pytest.mark.parametrize(("share", "bulks", "left"), [(0, 1, 0), (50, 1, 1), (50, 5, 4)])

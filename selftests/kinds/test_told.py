@@ -343,6 +343,33 @@ def test_hosts_are_told(gate: Callable[..., Gate], by: str) -> None:
     assert hosts() == {} and all("host" not in each.numbers for each in flows())
 
 
+@pytest.mark.clock
+@pytest.mark.parametrize("kind", GROUPS)
+def test_what_a_host_has_sent(gate: Callable[..., Gate]) -> None:
+    """Of short flows, less what leaks, and no more than an eighth beyond a second of the link"""
+    d0 = gate(f"hosts src buffer 0 {HUGE_IDLE}")
+    for _ in range(2):
+        d0.send(A.frame(1500, 0))
+    run("sleep 0.3")
+    d0.release()  # a link of 40 kbit/s, unless the machine is slow
+    for _ in range(20):
+        d0.send(A.frame(1500, 0))
+        d0.release()
+    assert 2_500 < only([*hosts().values()]).numbers["level"] <= 5_625
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_hosts_beyond_the_last_minor_number(gate: Callable[..., Gate]) -> None:
+    """They share it, and none has a flow's."""
+    d0 = gate(f"hosts src host_records 32768 {HUGE_IDLE}")
+    for src in range(64):
+        d0.send(host_flow(2, src).frame(1000, src))
+    found = hosts()
+    assert max(found) > 0x4000
+    for number, each in found.items():
+        assert each.minor == min(0x4000 + number, 0x7FFF)
+
+
 @pytest.mark.parametrize("kind", GROUPS)
 def test_a_host_that_a_filter_names(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"hosts src {HUGE_IDLE}")

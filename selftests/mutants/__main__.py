@@ -12,7 +12,9 @@ The modules into which it is built are tried one after the other, that of a kind
 tests in sch_KIND/tests and selftests/kinds that ask the kind, its own first, and the quick ones
 before the others. Left out are those that ask programs rather than modules, and a slow one. A guest
 in which nothing happens for LIMIT times as long as the longest test takes is killed, and its mutant
-with it. Headers that tests on the host include are tried there first.
+with it. Headers that tests on the host include are tried there first. Whom the guest has not killed
+has to do in user space what is kept of fuzzing, and random operations (selftests/fuzz), where
+sanitizers see what a guest does not.
 
 What has become of a mutant is kept in build/mutants, by the sources, so that an interrupted run
 goes on where it was; who has survived without a reason is tried again when tests have changed.
@@ -37,6 +39,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from selftests.fuzz import build as fuzz
 from selftests.lib.options import KINDS
 from vm import verdicts
 from vm.build import CHECKOUT, INSIDE, Built, prepare
@@ -55,6 +58,7 @@ SLOW = "::test_ten_changes_a_second["  # takes as long as all others of a kind
 PROGRAMS = ("tdc", "installcheck", "completion", "nl", "scripts")
 LAST = "selftests/kinds/test_left_over.py"  # after all others
 TIMEOUT = 3600
+PACKETS = 1_000_000  # of random operations in user space
 AHEAD = 20  # mutants that are begun before it is known what becomes of the first of them
 
 # What becomes of one
@@ -164,6 +168,8 @@ class Tests:
         self.kept = HOME / "seconds.json"
         state = self._state()
         self.state = {file: each for file, each in state.items() if file not in without}
+        of_fuzz = [*fuzz.HERE.glob("*.[ch]"), *fuzz.HERE.glob("corpus/*/*")]
+        self.all = self.state | {"selftests/fuzz": _digest(of_fuzz)[:20]}
         self.seconds = self._measured()
 
     def _state(self) -> dict[str, str]:
@@ -239,7 +245,7 @@ class Tests:
         """With this in place of the module"""
         order = self.order(module, passed)
         if not order:
-            return Result(SURVIVED, passed=passed | self.state)
+            return Result(SURVIVED, passed=passed | self.all)
         files: dict[str, bytes | Path] = {
             self.builder.place(module): made,
             "/sf/order": "\n".join(order).encode(),
@@ -259,7 +265,15 @@ class Tests:
             return Result(KILLED, f"{told.now() or 'no test'}: {error}", error)
         if not told.tests or told.status or any(not test.passed for test in told.tests):
             raise VMError(f"the tests have not come to an end: {told.failures()}")
-        return Result(SURVIVED, passed=passed | self.state)
+        return Result(SURVIVED, passed=passed | self.all)
+
+
+def _with_sources(mutant: Mutant, tree: Path, *others: str) -> None:
+    """A copy of the modules' sources, and of other folders, with the mutant"""
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in ("include", *others, *(f"sch_{kind}" for kind in KINDS)):
+        shutil.copytree(CHECKOUT / name, tree / name)
+    (tree / mutant.file).write_text(mutant.source)
 
 
 def _on_host(mutant: Mutant) -> list[str]:
@@ -277,10 +291,7 @@ def try_on_host(mutant: Mutant, tree: Path) -> Result | None:
     tests = _on_host(mutant)
     if not tests:
         return None
-    shutil.rmtree(tree, ignore_errors=True)
-    for name in ("include", "selftests", "vm", *(f"sch_{kind}" for kind in KINDS)):
-        shutil.copytree(CHECKOUT / name, tree / name)
-    (tree / mutant.file).write_text(mutant.source)
+    _with_sources(mutant, tree, "selftests", "vm")
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider"]
     command += ["--import-mode=importlib", f"--rootdir={tree}", "--tb=line", *tests]
     seconds = float(LIMIT * SHORTEST)
@@ -295,6 +306,32 @@ def try_on_host(mutant: Mutant, tree: Path) -> Result | None:
         return None
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     return Result(KILLED, found[1] if found else tests[0], done.stdout[-2000:])
+
+
+def try_in_user_space(mutant: Mutant, kind: str, tree: Path) -> Result | None:
+    """What kills it there, if anything does"""
+    _with_sources(mutant, tree)
+    try:
+        (program,) = fuzz.build(fuzz.checked(), [kind], tree, tree)
+    except VMError:  # warnings are errors there
+        return None
+    kept = sorted((fuzz.HERE / "corpus" / kind).iterdir())
+    seconds = float(LIMIT * SHORTEST)
+    try:
+        done = subprocess.run(
+            [program, str(PACKETS), "1", *kept],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return Result(KILLED, f"fuzz {kind}: not finished after {seconds:g} s")
+    if not done.returncode:
+        return None
+    found = re.search(r"^\S+:\d+: .*|.*(?:runtime error|ERROR: \w+).*", done.stderr, re.MULTILINE)
+    why = found[0].replace(f"{tree}/", "").replace(f"{CHECKOUT}/", "") if found else "no reason"
+    return Result(KILLED, f"fuzz {kind}: {why}", done.stderr[-2000:])
 
 
 class Campaign:
@@ -347,7 +384,7 @@ class Campaign:
         result = self._known(mutant)
         passed = result.passed if result else {}
         # Of who has a reason it is enough to have survived once
-        enough = passed if self._believed(mutant) else passed.items() >= self.tests.state.items()
+        enough = passed if self._believed(mutant) else passed.items() >= self.tests.all.items()
         if not result or (result.how == SURVIVED and not enough):
             name = self.names.get()
             try:
@@ -369,6 +406,8 @@ class Campaign:
                 result = try_on_host(mutant, HOME / name / "tree") or result
             if result.how != KILLED:
                 result = self.tests.run(module, made, name, passed)
+            if result.how != KILLED and module.kind:
+                result = try_in_user_space(mutant, module.kind, HOME / name / "tree") or result
             if result.how == KILLED:
                 break
         return result
