@@ -466,8 +466,10 @@ static bool sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS);
 	struct sf_queue *queue;
 
-	if (by == g->hosts.by && nat == g->hosts.nat)
+	if (by == g->hosts.by && (nat == g->hosts.nat || !by)) {
+		g->hosts.nat = nat;
 		return false;
+	}
 	for (i = SF_ELSEWHERE; g->s.held && i < queues; i++) {
 		queue = &g->s.table.queues[i];
 		if (!queue->qlen)
@@ -500,6 +502,9 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	g->leak_min = div_u64(opt[at->forgive] << SF_LEAK_SHIFT, HZ);
 	g->share = ((u32)opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
 	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
+	/* While it is 0 the sorts do not take turns, whatever they have had. */
+	if (!g->known_share != !opt[at->known_share])
+		sf_lists_forget_turns(&g->top);
 	g->known_share = opt[at->known_share];
 	g->long_share = opt[at->long_share];
 	g->quantum = opt[at->quantum];
@@ -510,7 +515,6 @@ static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_at
 	g->codel.ce_threshold = opt[at->ce_threshold] ? sf_codel_us(opt[at->ce_threshold]) :
 							CODEL_DISABLED_THRESHOLD;
 	g->stale_time = sf_codel_us(jiffies_to_usecs(g->s.link.buffer * SF_STALE));
-	sf_lists_forget_turns(&g->top);
 	if (other_hosts)
 		sf_groups_forget_link(g);
 	else

@@ -82,7 +82,10 @@ static inline void sf_groups_share_out(struct sf_groups *g)
 		g->level_share = min(g->level_share, (all - g->modest_lately) / greedy);
 }
 
-/* All that depends on the rate of the link. As long as that is not known all is forgiven. */
+/*
+ * All that depends on the rate of the link. As long as that is not known forgive_share is of any:
+ * all is forgiven, but to who waits.
+ */
 static void sf_groups_use_rate(struct sf_groups *g)
 {
 	u32 elapsed = g->s.link.elapsed, room = g->s.link.room;

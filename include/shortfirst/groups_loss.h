@@ -92,7 +92,7 @@ static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct s
 	u32 longs = l->queues[SF_LONG_FLOWS];
 	u32 others = l->queues[SF_SHORT_FLOWS] + min(l->newcomers, longs);
 
-	if (!l->late || !longs)
+	if (!l->late || !longs || !g->long_share)
 		return g->long_share;
 	return max(g->long_share, longs * 100 / (longs + others));
 }

@@ -131,8 +131,9 @@ struct sf_groups {
 	u64		leak_part;	/* of other flows */
 	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
-	u64		stale;		/* so many, and what waits is of no use; U64_MAX: never; */
-	codel_time_t	stale_time;	/* and so long */
+	u64		stale;		/* as many, and what waits is of no use if it has for as
+					 * long as stale_time, too; U64_MAX: never
+					 */
 	u64		streamed;	/* bytes of streams that came in this epoch, */
 	u64		modest_bytes;	/* and of those of them that are modest */
 	u64		level;		/* bytes, in SF_MEASURE */
@@ -152,6 +153,7 @@ struct sf_groups {
 	u8		epoch;		/* its number; wraps */
 	u32		newcomers_max;
 	u32		quantum;
+	codel_time_t	stale_time;
 	bool		aqm;		/* long flows are held short by CoDel */
 	bool		not_waiting;	/* who waits is not forgiven anything */
 	bool		drop_head;	/* who loses a packet loses the first */

@@ -65,7 +65,7 @@ struct sf_sched {
 	struct sf_flow_key key;		/* of the packet that comes; on the stack it
 					 * would have to be zeroed and guarded
 					 */
-	struct sf_link_rate link;	/* of kinds that have `buffer` */
+	struct sf_link_rate link;
 	struct tcf_proto __rcu *filter_list; /* of kinds with filters: filter.h */
 	struct tcf_block *block;
 	struct sf_shaper shaper;	/* in the line of filter_list, which each packet needs */

@@ -336,6 +336,20 @@ def test_long_flows_that_are_late_have_a_fair_share(
 
 
 @pytest.mark.clock
+def test_long_flows_that_are_late_may_have_no_share(gate: Callable[..., Gate], words: str) -> None:
+    """They wait from then on, but for the packet that they were owed."""
+    d0 = gate(f"{words} fair {8 * FAIR}b long_share 5% {HUGE_IDLE}")
+    attain(d0, A, 8 * FAIR + 1500)
+    attain(d0, B, 1000)
+    for ident in range(60):
+        d0.send(A.frame(1000, 1000))
+        d0.send(B.frame(1000, ident))
+    assert first(d0, 20, 1000) > 5
+    d0.change("long_share 0%")
+    assert first(d0, 20, 1000) <= 1
+
+
+@pytest.mark.clock
 def test_known_share_beside_long_ones(gate: Callable[..., Gate], words: str) -> None:
     """What long ones are owed is taken from newcomers and known ones alike."""
     d0 = gate(f"{words} fair {FAIR}b known_share 50% long_share 50% {HUGE_IDLE}")

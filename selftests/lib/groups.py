@@ -566,7 +566,8 @@ class Groups(BaseModel):
             setattr(self.opt, name, value)
         if before == (self.limit, self.memory_limit, self.opt):
             return
-        self.had, self.had_last, self.ahead = [0] * SORTS, 0, 0
+        if (before[2].known > 0) != (self.opt.known > 0):
+            self.had, self.had_last, self.ahead = [0] * SORTS, 0, 0
         for queue in busy:
             self._place(queue)
             host = self.hosts[queue.host]
