@@ -458,8 +458,8 @@ static inline codel_time_t sf_codel_us(u32 us)
 }
 
 /*
- * If hosts are told apart in another way, forget all of them, and find them anew: flows with packets
- * are of host 1 until they have none. Returns whether they are.
+ * If hosts are told apart in another way, forget all of them, and find them anew: flows with
+ * packets are of host 1 until they have none. Returns whether they are.
  */
 static bool sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 {

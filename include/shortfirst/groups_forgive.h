@@ -182,8 +182,8 @@ static inline void sf_groups_forget_link(struct sf_groups *g)
 /*
  * Options have changed, perhaps the rate that is set, which was @was, as in link.set. What is known
  * is kept, and what has come in this epoch, which goes on, counts as if it were of this rate: else
- * who changes options often would let nobody be over his share. If the rate was measured, and is set
- * now, or the other way around, it is another link.
+ * who changes options often would let nobody be over his share. If the rate was measured, and is
+ * set now, or the other way around, it is another link.
  */
 static inline void sf_groups_follow_link(struct sf_groups *g, u64 was)
 {

@@ -71,8 +71,8 @@ static inline void sf_link_begin(struct sf_link_rate *link, u32 least)
 }
 
 /*
- * Its rate is set, in bytes per second; U64_MAX: it is to be measured, or has been. What waits is no
- * more than it sends in @buffer jiffies; 0: that is not bounded.
+ * Its rate is set, in bytes per second; U64_MAX: it is to be measured, or has been. What waits is
+ * no more than it sends in @buffer jiffies; 0: that is not bounded.
  */
 static inline void sf_link_set(struct sf_link_rate *link, u64 rate, u32 buffer)
 {
