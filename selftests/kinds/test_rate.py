@@ -647,7 +647,7 @@ def test_under_a_parent(d0: Shaped, parent: str) -> None:
 
 def test_several_queues(kind: str) -> None:
     """As the root of a device with several queues the rate is that of all, and of each under mq."""
-    name = f"q-{kind}"  # tc remembers a name's number
+    name = f"rate-{kind}"  # tc remembers a name's number
     run(f"ip link add {name} numtxqueues 4 type dummy")
     try:
         run(f"ip link set {name} up")
