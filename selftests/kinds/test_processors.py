@@ -273,11 +273,13 @@ def ingress(kind: str, seconds: float) -> None:
         alone(command)
     with senders_of("out", bundles=True) as senders:
         sending, others = Crowd(), Crowd()
-        for cpu, sender in zip(PROCESSORS, senders, strict=True):
-            sending.begin(sender.run, cpu)
         others.begin(receive, SPACE, 5001)
         for _ in range(2):
             others.begin(transmit, "10.9.0.2", 5001)
+        # A device's backlog is full of what these send: it takes minutes to connect through that.
+        others.go_on(0)
+        for cpu, sender in zip(PROCESSORS, senders, strict=True):
+            sending.begin(sender.run, cpu)
         for dev in ("ifb0", "in"):
             others.begin(show, dev, *here)
         others.begin(obeyed, commands("replace dev ifb0 root handle {}0:"), NEVER, *here)
