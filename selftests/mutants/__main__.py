@@ -339,6 +339,7 @@ class Campaign:
 
     def __init__(self, files: list[str], jobs: int, without: list[str]) -> None:
         RESULTS.mkdir(parents=True, exist_ok=True)
+        fuzz.build(fuzz.checked(), KINDS)  # what is wrong here is no mutant's
         self.builder = Builder()
         self.tests = Tests(self.builder, without)
         self.files = files
