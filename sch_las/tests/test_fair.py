@@ -315,9 +315,7 @@ def test_how_soon_one_that_stood_is_a_stream(
         d0.release(2)
         time.sleep(0.2)
         d0.release(1)  # so 18000 bytes in this time
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     time.sleep(0.4)  # worth 36000 bytes, or half of that
     attain(d0, C, 32000)
     d0.send(C.frame(100, 1))
@@ -347,9 +345,7 @@ def test_a_stream_is_forgiven_two_parts(gate: Callable[..., Gate]) -> None:
         d0.release(17)
         time.sleep(0.2)
         d0.release(1)  # so some 18000 bytes in this time
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     time.sleep(0.4)  # worth 36000 bytes, of which a part is a quarter
     attain(d0, C, 47000)
     d0.send(C.frame(100, 1))
@@ -446,9 +442,7 @@ def test_a_stream_is_forgiven_its_last_wait(
     """Though it has nothing waiting when its next packet comes"""
     d0 = gate(f"rank visible known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
     streams_of(d0, 1)
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     attain(d0, C, 60000 - 36000 + off)
     d0.send(A.frame(60, 0))
     time.sleep(0.4)  # worth 36000 bytes, and it is one of two: it has two parts
@@ -466,9 +460,7 @@ def test_a_stream_of_a_link_that_is_another_one(
     """Whatever it has attained is forgiven it, as all are, but not while it waits."""
     d0 = gate(f"rank visible known_share 0 buffer 0 forgive_share 50% {HUGE_IDLE}")
     streams_of(d0, 1)
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     if waits:
         d0.send(A.frame(60, 0))
     d0.change("hosts src")  # which forgets it
@@ -496,9 +488,7 @@ def test_one_burst_is_not_all(gate: Callable[..., Gate], off: int, order: list[i
             d0.release(18)
             time.sleep(0.2)
             d0.release()
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     time.sleep(0.4)  # worth 36000 bytes
     attain(d0, C, 60000 - 18000 + off)
     d0.send(C.frame(100, 1))
@@ -532,9 +522,7 @@ def test_who_pauses_is_there(gate: Callable[..., Gate]) -> None:
         time.sleep(0.2)
         d0.release(1)  # so some 24000 bytes in this time
     d0.release()
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     time.sleep(0.4)  # worth 48000 bytes, of which a part is a twentieth
     attain(d0, C, 40000)
     d0.send(C.frame(100, 1))
@@ -565,9 +553,7 @@ def test_two_packets_at_once_do_not_stand(gate: Callable[..., Gate]) -> None:
             d0.send(A.frame(60, 0))
         d0.release()
         time.sleep(1.1)
-    for _ in range(40):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 60000)
     time.sleep(0.4)  # worth 36000 bytes, and half of that if it stands
     attain(d0, C, 60000 - 27000)
     d0.send(C.frame(100, 1))
@@ -606,9 +592,7 @@ def test_who_was_held_short_is_no_stream(
             d0.release()
             time.sleep(silent)
         time.sleep(0.1)  # in which what made it long is forgiven
-    for _ in range(30):
-        d0.send(A.frame(1500, 0))
-    d0.release()
+    attain(d0, A, 45000)
     time.sleep(0.4)  # worth 36000 bytes, or half of that
     attain(d0, C, 18000)
     d0.send(C.frame(100, 1))

@@ -18,7 +18,21 @@ from pathlib import Path
 from vm.coverage import Counts
 from vm.root import VMError
 
-from .build import BUILD, HERE, KINDS, TREE, build, counted, fuzzer, soak, symbolizer
+from .build import (
+    BUILD,
+    HERE,
+    KINDS,
+    TREE,
+    build,
+    copy_sources,
+    corpus,
+    counted,
+    fuzzer,
+    kept,
+    reason,
+    soak,
+    symbolizer,
+)
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What libFuzzer is to know: inputs are long at once, since it takes many operations to fill a queue
@@ -35,10 +49,6 @@ def seconds(text: str) -> int:
     if not found:
         raise argparse.ArgumentTypeError("a time is a number of seconds, or 10m, or 1h")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def corpus(kind: str) -> Path:
-    return HERE / "corpus" / kind
 
 
 def fuzz(
@@ -67,10 +77,8 @@ def fuzz(
     if not done.returncode:
         runs = re.findall(r"^Done (\d+) runs", text, re.MULTILINE)
         return f"{kind}: {runs[-1]} inputs, {said[-1][0]} places, {said[-1][2]} kept", True
-    wrong = re.search(r"^\S+:\d+: .*|.*(?:runtime error|ERROR: \w+).*", text, re.MULTILINE)
-    kept = re.search(r"Test unit written to (\S+)", text)
-    why = wrong[0] if wrong else "no reason given"
-    return f"{kind}: {why}\n  again: {program} {kept[1] if kept else log}", False
+    unit = re.search(r"Test unit written to (\S+)", text)
+    return f"{kind}: {reason(text)}\n  again: {program} {unit[1] if unit else log}", False
 
 
 def run(kinds: list[str], time: int) -> int:
@@ -134,7 +142,7 @@ def coverage(kinds: list[str]) -> int:
     for kind, program in zip(kinds, build(counted(), kinds), strict=True):
         counts_of = program.parent / f"fuzz_{kind}.gcda"
         counts_of.unlink(missing_ok=True)
-        command = ["nice", program, str(RANDOM), "1", *sorted(corpus(kind).iterdir())]
+        command = ["nice", program, str(RANDOM), "1", *kept(kind)]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         gcov = ["gcov", "--json-format", "--stdout", "--branch-probabilities", counts_of]
         said = subprocess.run(gcov, check=True, capture_output=True, cwd=program.parent)
@@ -164,9 +172,7 @@ def seeded(time: int, from_nothing: bool) -> int:
     missed = 0
     for number, bug in enumerate(bugs):
         tree = BUILD / "seeded" / str(number)
-        shutil.rmtree(tree, ignore_errors=True)
-        for path in (TREE / "include", *TREE.glob("sch_*")):
-            shutil.copytree(path, tree / path.name, ignore=shutil.ignore_patterns("tests"))
+        copy_sources(tree)
         path = tree / bug["file"]
         text = path.read_text()
         if text.count(bug["was"]) != 1:

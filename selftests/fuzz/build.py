@@ -8,6 +8,7 @@ the source that this one was built from, and stays as it is. Compilers are this 
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,9 @@ KINDS = [
     for path in sorted(TREE.glob("sch_*"))
     if (path / f"{path.name}.c").exists()
 ]
+
+# What a program says that has found something wrong
+_WRONG = re.compile(r"^\S+:\d+: .*|.*(?:runtime error|ERROR: \w+).*", re.MULTILINE)
 
 # Of the kernel's own code
 _PARTS = (
@@ -256,6 +260,28 @@ def library(source: Path) -> Path:
         own = _compile(command, source, home / f"{source.stem}.o")
         objects = [str(own), *(str(part.result()) for part in rest)]
         return _link(variant, ["-shared"], objects, home / f"{source.stem}.so")
+
+
+def corpus(kind: str) -> Path:
+    """Where inputs are kept in the tree"""
+    return HERE / "corpus" / kind
+
+
+def kept(kind: str) -> list[Path]:
+    return sorted(corpus(kind).iterdir())
+
+
+def reason(said: str) -> str:
+    """Why a program has ended that has found something wrong"""
+    found = _WRONG.search(said)
+    return found[0] if found else "no reason given"
+
+
+def copy_sources(to: Path) -> None:
+    """Those of the kinds, for build() from another tree"""
+    shutil.rmtree(to, ignore_errors=True)
+    for path in (TREE / "include", *TREE.glob("sch_*")):
+        shutil.copytree(path, to / path.name, ignore=shutil.ignore_patterns("tests"))
 
 
 def _link(variant: Variant, how: list[str], objects: list[str], made: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked, clang
+from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked, clang, kept
 from vm.root import VMError
 
 PACKETS = 1_000_000
@@ -35,7 +35,7 @@ def run(program: Path, packets: int, *files: Path) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kept(programs: dict[str, Path], kind: str) -> None:
-    files = sorted((HERE / "corpus" / kind).iterdir())
+    files = kept(kind)
     assert files
     done = run(programs[kind], 1, *files)
     if done.returncode:

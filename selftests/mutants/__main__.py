@@ -268,14 +268,6 @@ class Tests:
         return Result(SURVIVED, passed=passed | self.all)
 
 
-def _with_sources(mutant: Mutant, tree: Path, *others: str) -> None:
-    """A copy of the modules' sources, and of other folders, with the mutant"""
-    shutil.rmtree(tree, ignore_errors=True)
-    for name in ("include", *others, *(f"sch_{kind}" for kind in KINDS)):
-        shutil.copytree(CHECKOUT / name, tree / name)
-    (tree / mutant.file).write_text(mutant.source)
-
-
 def _on_host(mutant: Mutant) -> list[str]:
     """The tests on the host whose libraries include the file"""
     tests = []
@@ -291,7 +283,10 @@ def try_on_host(mutant: Mutant, tree: Path) -> Result | None:
     tests = _on_host(mutant)
     if not tests:
         return None
-    _with_sources(mutant, tree, "selftests", "vm")
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in ("include", "selftests", "vm", *(f"sch_{kind}" for kind in KINDS)):
+        shutil.copytree(CHECKOUT / name, tree / name)
+    (tree / mutant.file).write_text(mutant.source)
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider"]
     command += ["--import-mode=importlib", f"--rootdir={tree}", "--tb=line", *tests]
     seconds = float(LIMIT * SHORTEST)
@@ -310,16 +305,16 @@ def try_on_host(mutant: Mutant, tree: Path) -> Result | None:
 
 def try_in_user_space(mutant: Mutant, kind: str, tree: Path) -> Result | None:
     """What kills it there, if anything does"""
-    _with_sources(mutant, tree)
+    fuzz.copy_sources(tree)
+    (tree / mutant.file).write_text(mutant.source)
     try:
         (program,) = fuzz.build(fuzz.checked(), [kind], tree, tree)
     except VMError:  # warnings are errors there
         return None
-    kept = sorted((fuzz.HERE / "corpus" / kind).iterdir())
     seconds = float(LIMIT * SHORTEST)
     try:
         done = subprocess.run(
-            [program, str(PACKETS), "1", *kept],
+            [program, str(PACKETS), "1", *fuzz.kept(kind)],
             capture_output=True,
             text=True,
             errors="replace",
@@ -329,8 +324,7 @@ def try_in_user_space(mutant: Mutant, kind: str, tree: Path) -> Result | None:
         return Result(KILLED, f"fuzz {kind}: not finished after {seconds:g} s")
     if not done.returncode:
         return None
-    found = re.search(r"^\S+:\d+: .*|.*(?:runtime error|ERROR: \w+).*", done.stderr, re.MULTILINE)
-    why = found[0].replace(f"{tree}/", "").replace(f"{CHECKOUT}/", "") if found else "no reason"
+    why = fuzz.reason(done.stderr).replace(f"{tree}/", "").replace(f"{CHECKOUT}/", "")
     return Result(KILLED, f"fuzz {kind}: {why}", done.stderr[-2000:])
 
 
