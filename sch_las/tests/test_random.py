@@ -2,12 +2,13 @@
 """Random sequences, step by step against the model."""
 
 import random
+import time
 from collections.abc import Callable
 
 import pytest
 
 from selftests.lib.gate import Flow, Gate, flow, host_flow
-from selftests.lib.groups import BOTH, DST, NEVER, SRC
+from selftests.lib.groups import BOTH, DST, NEVER, SILENCE, SRC
 
 from .pair import Pair, words
 
@@ -74,6 +75,7 @@ def test_limits_that_change(gate: Callable[..., Gate]) -> None:
     assert pair.model.drop_limit > 100 and pair.model.drop_memory > 10
 
 
+@pytest.mark.clock  # who is silent for longest is known to 30 ms
 def test_table_of_one_set(gate: Callable[..., Gate]) -> None:
     d0 = gate(f"limit 30 flows 8 {HUGE_IDLE}")
     pair = Pair(d0, 30, records=8)
@@ -174,10 +176,11 @@ def test_hosts(gate: Callable[..., Gate], case: str) -> None:
     assert d0.show()["evictions"] == 0
 
 
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("case", ADDED)
-def test_everything(gate: Callable[..., Gate], case: str) -> None:
+def test_everything(gate: Callable[..., Gate], case: str, seed: int) -> None:
     """Packets and bundles, both classes, limits and options that change, in 3000 packets."""
-    rng = random.Random(case)
+    rng = random.Random(f"{case} {seed}")
     options = ADDED[case]
     d0 = gate(f"limit 40 {words(**options)} flows 65536 {HUGE_IDLE}")
     pair = Pair(d0, 40, **options)
@@ -196,8 +199,10 @@ def test_everything(gate: Callable[..., Gate], case: str) -> None:
             tcp = flow(rng.randrange(len(flows)) | 2)
             size = rng.randint(100, 1440)
             pair.send_bundle(tcp, rng.randint(2, 12), size, rng.randint(4, size))
-        elif what < 0.65:
+        elif what < 0.64:
             pair.park(1)
+        elif what < 0.65:
+            time.sleep(3 * SILENCE)
         elif what < 0.67:
             pair.change(
                 limit=rng.choice([None, 1, 2, rng.randint(3, 100), 60]),
@@ -214,7 +219,8 @@ def test_everything(gate: Callable[..., Gate], case: str) -> None:
         pair.compare()
         if rng.random() < 0.01:
             pair.compare_statistics()
-    assert pair.model.drop_limit > 300 and pair.bundles > 50 and pair.model.told > 5
+    assert pair.model.drop_limit > 300 and pair.bundles > 50
+    assert pair.model.told > 0 and pair.model.anew > 0
     pair.compare_statistics()
     pair.release()
     assert d0.show()["evictions"] == 0
