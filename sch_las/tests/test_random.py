@@ -185,9 +185,13 @@ def test_everything(gate: Callable[..., Gate], case: str, seed: int) -> None:
     d0 = gate(f"limit 40 {words(**options)} flows 65536 {HUGE_IDLE}")
     pair = Pair(d0, 40, **options)
     flows = [flow(n) for n in range(60)]
+    pauses = 0
     while pair.sent < 3000:
         what = rng.random()
-        if what < 0.45:
+        if pair.sent > 1000 * pauses + 500:
+            pauses += 1
+            time.sleep(2.5 * SILENCE)
+        elif what < 0.45:
             chosen = rng.choice(flows[: 1 + rng.randrange(len(flows))])
             for _ in range(rng.randint(1, 8)):
                 pair.send(chosen, length_for(rng, chosen), rng.random() < 0.2)
@@ -199,10 +203,8 @@ def test_everything(gate: Callable[..., Gate], case: str, seed: int) -> None:
             tcp = flow(rng.randrange(len(flows)) | 2)
             size = rng.randint(100, 1440)
             pair.send_bundle(tcp, rng.randint(2, 12), size, rng.randint(4, size))
-        elif what < 0.64:
-            pair.park(1)
         elif what < 0.65:
-            time.sleep(3 * SILENCE)
+            pair.park(1)
         elif what < 0.67:
             pair.change(
                 limit=rng.choice([None, 1, 2, rng.randint(3, 100), 60]),
