@@ -74,7 +74,7 @@ def _shaped() -> dict[str, list[str]]:
 SHAPED = _shaped()
 QDISCS |= {name: (steady, full) for name, (steady, full, _) in SHAPED.items()}
 MEMORY |= {name: memory for name, (_, _, memory) in SHAPED.items()}
-NEEDS = ["bench.sh", "modules/qdisc_bench.ko"]
+NEEDS = ["bench.sh", "seed", "modules/qdisc_bench.ko"]
 COUNT = 10000
 # What they may cost at most of what fq_codel does, where a hash is not known
 GOALS = {name: one.goal for name, one in VARIANTS.items() if one.goal}

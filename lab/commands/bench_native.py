@@ -31,7 +31,7 @@ CACHES = ("warm", "cold")
 COUNT = {"warm": 10000, "cold": 200}  # packets that are measured in a round
 MOST = 200000  # cycles of a call, some 0.1 ms: then somebody else had the processor
 BASE = "fq_codel"
-NEEDS = ["native.sh", "modules/qdisc_bench.ko"]
+NEEDS = ["native.sh", "seed", "modules/qdisc_bench.ko"]
 STORED = RESULTS / "bench/native.csv"
 
 

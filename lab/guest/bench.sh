@@ -15,6 +15,7 @@ bench=/sys/kernel/debug/qdisc_bench
 many=16
 
 exec 3>/dev/ttyS1
+"$here/seed"
 insmod "$here/modules/qdisc_bench.ko"
 for i in $(seq "$many"); do
 	ip link add "d$i" type dummy

@@ -15,6 +15,7 @@ bench=/sys/kernel/debug/qdisc_bench
 waiting=100
 
 exec 3>/dev/ttyS1
+"$here/seed"
 insmod "$here/modules/qdisc_bench.ko"
 ip link add d1 type dummy
 
