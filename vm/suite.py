@@ -41,11 +41,11 @@ HOST_TESTS = {
 # Guests, of which all tests of a kernel are shared
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5}
 OTHER_PARTS = 2
-SHARES = 16  # what is alike on all kernels is run on each with every so many-th commit
+SHARES = 32  # what is alike on all kernels is run on each with every so many-th commit
 # The same of other processors, where it takes a minute until the first test is run
 FOREIGN_PARTS = 1
-FOREIGN_SHARES = 24
-NATIVE_SHARES = 4  # beside the sanitized kernel
+FOREIGN_SHARES = 48
+NATIVE_SHARES = 8  # beside the sanitized kernel
 TIMEOUT = 1800  # seconds for a part, which takes some minutes if it has a processor
 TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
