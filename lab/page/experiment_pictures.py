@@ -328,6 +328,7 @@ def noticed(rows: Rows, qdiscs: list[str], base: Path) -> None:
         axis.set_ylim(len(qdiscs) - 0.4, -0.7)
         if log:
             logarithmic(axis, "x")
+            text = f"{text} (logarithmic)"
         else:
             axis.set_xlim(0, 1.15 * axis.dataLim.x1)
         axis.set_title(text, fontsize=9)
