@@ -417,13 +417,13 @@ class Groups(BaseModel):
             length = queue.packets[0][1].length
             queue.deficit = max(queue.deficit - length, least)
             self.ahead = min(self.ahead + length, AHEAD)
-        if not ahead and name is None and self.overdue >= OWED:
-            self.overdue = 0  # nobody has waited for long
         _, packet = queue.packets.pop(0)
         self.sent += packet.length
         self._place(queue)
         if not ahead and name is None:
-            share = self.opt.known if self.crowd and self.opt.known else 0
+            if self.overdue >= OWED:
+                self.overdue = 0  # nobody has waited for long
+            share = self.opt.known if self.crowd else 0
             self.overdue += packet.length * max(share, self.opt.long)
         if name is not None and self.opt.hosts:
             host = self.hosts[name]
