@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pictures of an experiment: qdiscs side by side, as lines and points or, where there is much, in
-fields; by an option; response by size of flow; and what somebody at home notices.
+fields; by an option; and response by size of flow.
 
 Error bars are the 95 % confidence interval of the mean over seeds.
 """
@@ -295,45 +295,3 @@ def by_size(runs: list[Run], floor: Run, title: str, base: Path) -> None:
     axes.grid(alpha=0.3, which="major")
     axes.legend(title="mean; thin: 99th percentile", frameon=False)
     save(figure, base)
-
-
-# By metric: what it says, and whether it is on a logarithmic axis
-NOTICED = {
-    "web page ms": ("until a page is there, ms", True),
-    "call p99 ms": ("delay of a call, 99th percentile, ms", True),
-    "download Mbit/s": ("what the other host gets, Mbit/s", False),
-}
-BEFORE, AFTER = "alone", "downloads"
-
-
-def noticed(rows: Rows, qdiscs: list[str], base: Path) -> None:
-    """What somebody at home notices, a line for each qdisc: pale while nobody downloads."""
-    seeds = seeds_of(rows)
-    figure, axes = new_figure(11, 0.8 + 0.45 * len(qdiscs), 1, len(NOTICED))
-    for axis, (metric, (text, log)) in zip(axes, NOTICED.items(), strict=True):
-        for i, qdisc in enumerate(qdiscs):
-            for case, shade in ((BEFORE, 0.35), (AFTER, 1.0)):
-                values = seeds[case, qdisc].get(metric)
-                if values:
-                    mean, half = intervals([values])
-                    mine = look(qdisc, qdiscs)
-                    point(axis, mean, [i], None, mine, xerr=half, alpha=shade, markersize=7)
-                    if case == AFTER:
-                        shown = short_number(float(mean[0]))
-                        axis.annotate(
-                            shown, (mean[0], i), (0, 6), textcoords="offset points", ha="center",
-                            fontsize=8,
-                        )  # fmt: skip
-        axis.set_yticks(range(len(qdiscs)), qdiscs)
-        axis.set_ylim(len(qdiscs) - 0.4, -0.7)
-        if log:
-            logarithmic(axis, "x")
-            text = f"{text} (logarithmic)"
-        else:
-            axis.set_xlim(0, 1.15 * axis.dataLim.x1)
-        axis.set_title(text, fontsize=9)
-        axis.grid(alpha=0.3, axis="both")
-    figure.suptitle(
-        "Pale: nobody else is there. Full: another host has eight downloads", fontsize=10
-    )
-    save(figure, base, png=False)

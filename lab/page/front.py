@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator
 
-from lab.measure.rows import Rows, means
+from lab.measure.rows import Rows
 from lab.page.advice import CRITERIA, by_peers, in_words, overall
 from lab.page.comparisons import outcome
 from lab.page.costs import REFERENCE
-from lab.page.experiment_pictures import AFTER, BEFORE
+from lab.page.effect import ALT, EFFECT
 from lab.page.markdown import markdown, part
 from lab.run.experiment import Experiment
 from lab.run.qdiscs import OURS
@@ -26,26 +26,6 @@ SHOWN = (
     *("shorts ms", "tcp Mbit/s", "bulk Mbit/s"),
 )
 BESIDE = (REFERENCE, "cake")
-
-EVENING = "evening"  # the comparison of the first picture
-NOTICED = ("pfifo", REFERENCE, "cake", "las")
-
-
-def sentence(rows: Rows) -> str:
-    """What the first picture shows."""
-    found = means(rows)
-
-    def of(qdisc: str, metric: str = "web page ms", case: str = AFTER) -> float:
-        return found[case][qdisc][metric]
-
-    return (
-        f"A page takes {of('las') / 1000:.1f} s under `las` while another host has eight "
-        f"downloads, as if these were not there ({of('las', case=BEFORE) / 1000:.1f} s); "
-        f"{of(REFERENCE) / 1000:.1f} s under {REFERENCE}, {of('cake') / 1000:.1f} s under cake, "
-        f"and {of('pfifo') / 1000:.1f} s behind a FIFO of a quarter of a second. The downloads get "
-        f"{of('las', 'download Mbit/s'):.1f} of the {of('pfifo', 'download Mbit/s'):.1f} Mbit/s "
-        "that they have there."
-    )
 
 
 def which(chosen: dict[str, Rows], where: str) -> Iterator[str]:
@@ -77,15 +57,15 @@ def front(
     papers: list[tuple[str, str, str]],
     compared: list[tuple[Experiment, Rows]],
     chosen: dict[str, Rows],
-    effect: str,
+    noticed: str,
     where: str,
 ) -> Iterator[str]:
-    """The lines of the page: of each paper its name, title, and what came out; `effect` is the
-    first picture's name, or "" if it has not been drawn; the other pages are in `where`."""
+    """The lines of the page: of each paper its name, title, and what came out; `noticed` is
+    what the first picture says, or "" if it has not been drawn; the other pages are in `where`."""
     yield "# Results\n"
-    if effect:
-        yield sentence(dict((each.name, rows) for each, rows in compared)[EVENING]) + "\n"
-        yield f"![Pages and a call while another host downloads]({where}/{effect}.svg)\n"
+    if noticed:
+        yield noticed + "\n"
+        yield f"![{ALT}]({where}/{EFFECT}.svg)\n"
     yield (
         "Measured on the kernel's own network stack, Linux 7.2 as a user-mode kernel in virtual "
         f"time, on no real link. All of it is made from the CSVs in [{where}/]({where}), the same "

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.measure.rows import Rows
-from lab.page import comparisons, front, summary_pictures, svg
+from lab.page import comparisons, effect, front, summary_pictures, svg
 from lab.run import experiment as files
 
 
@@ -69,3 +69,24 @@ def test_how_many_times_better(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     chosen = {"x": rows("a", las=1, fq_codel=4, cake=8)}
     assert summary_pictures.draw_advice(chosen, tmp_path / "x")
     assert drawn == {"las": [4.0, 0.25], "cake": [0.5, 2.0]}
+
+
+def test_first_picture(tmp_path: Path) -> None:
+    """It is of what comes in and of what is sent, and what it says of pages is said in words."""
+    results: dict[str, Rows] = {}
+    for side in effect.SIDES:
+        of = results.setdefault(side.experiment, {})
+        for i, (qdisc, before, after) in enumerate(side.lines.values()):
+            for case, ms in ((before, 500.0), (after, 1000.0 * (9 - i))):
+                for seed in (1, 2):
+                    of[case, qdisc, seed] = {"web page ms": ms + seed, "call p99 ms": ms / 100}
+    assert effect.complete(results)
+    text = effect.sentences(results)
+    assert "a page takes 9.0 s. " in text and "7.0 s under cake, 6.0 s under `las`" in text
+    assert text.count("0.5 s if nobody else is there.") == 2
+    effect.draw(results, tmp_path / "effect")
+    drawn = (tmp_path / "effect.svg").read_text()
+    assert [drawn.count(f">{text}<") for text in ("9.0", "90", "not shaped")] == [2, 2, 2]
+    for seed in (1, 2):
+        del results["ingress"]["unshaped-pages", "isp", seed]
+    assert not effect.complete(results)
