@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether docs/results.md, the pages and pictures in docs/results/, docs/kernels.md and README.md
-are what the CSVs make, and whether what README.md and the man pages state are their numbers.
+"""Whether docs/results.md, the pages and pictures in docs/results/, docs/kernels.md, README.md and
+docs/security.md are what the CSVs make, and whether what these two and the man pages state are
+their numbers.
 
 Pictures are compared if the matplotlib at hand is that which has drawn them: how it lays out
 differs between versions, and which one a machine has is its distribution's affair.
@@ -30,8 +31,8 @@ def other_files(here: Path, anew: Path) -> list[str]:
     return found
 
 
-def differences(where: Path, readme_path: Path) -> list[str]:
-    """Paths of all that differs from what would be made now."""
+def differences(where: Path, *texts: Path) -> list[str]:
+    """Paths of all that differs from what would be made now; `texts` have parts that are made."""
     before = stored.load(where)
     with tempfile.TemporaryDirectory() as temporary:
         anew = Path(temporary) / where.name
@@ -45,14 +46,12 @@ def differences(where: Path, readme_path: Path) -> list[str]:
     both = where.with_name(kernels.PAGE)
     if not both.exists() or both.read_text() != kernels.text(where):
         found.append(f"docs/{both.name}")
-    text = readme_path.read_text()
-    if readme.renewed(text, where, page.results) != text:
-        found.append(readme_path.name)
-    return found
+    texts_differ = (p for p in texts if readme.renewed(p, where, page.results) != p.read_text())
+    return found + [path.name for path in texts_differ]
 
 
 def main() -> int:
-    found = differences(RESULTS, readme.README)
+    found = differences(RESULTS, readme.README, readme.SECURITY)
     for name in found:
         print(f"{name} is not what the CSVs make: run 'make figures PAGE=1' and commit it")
     wrong = [one for path in stated.pages() for one in stated.unfounded(path, RESULTS)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The numbers in README.md, between its markers, from what is stored: the demo's table, what five
-seeds of it give, and what a packet costs."""
+"""The numbers in README.md and docs/security.md, between their markers, from what is stored: the
+demo's table, what five seeds of it give, and what a packet costs; what a sender can take."""
 
 import csv
 import re
@@ -9,20 +9,35 @@ from pathlib import Path
 
 from lab.commands.bench import MEMORY_CSV
 from lab.measure.reading import DataError
-from lab.measure.rows import interval
+from lab.measure.rows import interval, means
 from lab.measure.tables import format_rows
 from lab.page.costs import MEASURED, read_costs
+from lab.page.markdown import markdown
 from lab.papers.vocabulary import At, Results, ratio
 from lab.run.guests import LAB
 from lab.run.qdiscs import OURS
 
 README = LAB.parent / "README.md"
+SECURITY = LAB.parent / "docs/security.md"
 DEMO = "demo.txt"  # in docs/results/: the table that the demo prints
 WIDTH = 120
 # As in README.md, of the bench's names
 QDISCS = {name: name for name in ("fq_codel", "cake", "fq", "sfq", "hhf")}
 QDISCS |= {name: kind for kind in sorted(OURS) for name, shown in MEASURED.items() if shown == kind}
 CASES = ("100 flows", "100000 flows", "100 flows known", "100 flows, overload")
+# In security.md: the cases of impolite, and what is said of them
+IMPOLITE = {
+    "polite": "",
+    "rst": ": one flow",
+    "connections": ", one after another",
+    "connections-8": ": the same at 0.8 of the link",
+    "streams-100 0": "",
+    "pauses-40": "",
+    "tuples-64 12mbit": "",
+    "tuples-tcp 10": "",
+    "tuples-1514 12mbit": "",
+}
+BESIDE = ("las", "sqf", "sift", "run2c", "fq_codel", "cake")
 PART = r"(<!-- begin: {name} -->\n\n).*?(\n<!-- end: {name} -->)"
 
 
@@ -64,16 +79,37 @@ def costs() -> str:
     return textwrap.indent(format_rows(rows), "    ")
 
 
-def renewed(text: str, where: Path, results: Results) -> str:
-    """README.md's text with the parts as they are to be."""
-    parts = {"demo": demo(where), "excess": excess(results), "costs": costs()}
-    for name, part in parts.items():
+def impolite(results: Results) -> str:
+    """Of five downloads, short flows and a call, what each qdisc leaves them."""
+    found = means(results["impolite"])
+    lines = [["", *BESIDE]]
+    for case, text in IMPOLITE.items():
+        cells = [case + text]
+        for values in (found[case][qdisc] for qdisc in BESIDE):
+            shorts = f"{values['shorts ms']:.0f}" if "shorts ms" in values else "none"
+            call = f"{values['call loss %']:.0f} % {values['call p99 ms']:.0f}"
+            cells.append(f"{values['tcp Mbit/s']:.1f}, {shorts}, {call}")
+        lines.append(cells)
+    return "\n".join(markdown(lines)) + "\n"
+
+
+def parts_of(name: str, where: Path, results: Results) -> dict[str, str]:
+    if name == SECURITY.name:
+        return {"impolite": impolite(results)}
+    return {"demo": demo(where), "excess": excess(results), "costs": costs()}
+
+
+def renewed(path: Path, where: Path, results: Results) -> str:
+    """The text of the file with the parts as they are to be."""
+    text = path.read_text()
+    for name, part in parts_of(path.name, where, results).items():
         pattern = re.compile(PART.format(name=name), re.DOTALL)
         if len(pattern.findall(text)) != 1:
-            raise DataError(f"README.md: not one part from 'begin: {name}' to 'end: {name}'")
+            raise DataError(f"{path.name}: not one part from 'begin: {name}' to 'end: {name}'")
         text = pattern.sub(lambda found, part=part: found[1] + part + found[2], text)
     return text
 
 
 def write(where: Path, results: Results) -> None:
-    README.write_text(renewed(README.read_text(), where, results))
+    for path in (README, SECURITY):
+        path.write_text(renewed(path, where, results))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether the numbers that README.md and the man pages state are those of the CSVs.
+"""Whether the numbers that README.md, docs/security.md and the man pages state are the CSVs'.
 
 A comment beside a statement says where its number is from: `measured: 12 % = home; case=flood;
 qdisc=las; call loss %`, which is the mean of that column in docs/results/home.csv over all rows
@@ -21,7 +21,8 @@ from pathlib import Path
 from lab.run.guests import LAB
 
 TOP = LAB.parent
-README = "README.md"
+# By name: their constants
+TEXTS = {"README.md": "readme", "security.md": "security"}
 CONSTANTS = "constants.toml"
 MAN = ("tc-plugins/man/*.8", "run2c_isn/*.7", "command/*.8", "sftop/*.8", "sched_tcp/*.[58]")
 MEASURED = re.compile(r"measured: (.+?) = (.+?)(?: -->)?$")
@@ -113,8 +114,8 @@ def prose(text: str, is_man: bool) -> str:
 
 def unfounded(path: Path, where: Path) -> Iterator[str]:
     """What of a page is not as the CSVs have it, or not known to be a constant."""
-    is_man = path.name != README
-    known = tomllib.loads((where / CONSTANTS).read_text())["man" if is_man else "readme"]
+    is_man = path.name not in TEXTS
+    known = tomllib.loads((where / CONSTANTS).read_text())[TEXTS.get(path.name, "man")]
     text = path.read_text()
     shown = prose(text, is_man)
     stated = []
@@ -133,4 +134,5 @@ def unfounded(path: Path, where: Path) -> Iterator[str]:
 
 
 def pages(top: Path = TOP) -> list[Path]:
-    return [top / README, *(path for pattern in MAN for path in sorted(top.glob(pattern)))]
+    texts = [top / "README.md", top / "docs/security.md"]
+    return [*texts, *(path for pattern in MAN for path in sorted(top.glob(pattern)))]

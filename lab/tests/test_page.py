@@ -41,8 +41,9 @@ def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "demo.txt").write_text("a table\n\nof two parts\n")
     results.write(directory)
     (tmp_path / kernels.PAGE).write_text(kernels.text(directory))
-    text = readme.renewed(readme.README.read_text(), directory, stored.load(directory))
-    (tmp_path / "README.md").write_text(text)
+    beside = tmp_path / "README.md"
+    beside.write_text(readme.README.read_text())
+    beside.write_text(readme.renewed(beside, directory, stored.load(directory)))
     return directory
 
 
@@ -60,14 +61,34 @@ def test_numbers_of_the_readme(where: Path) -> None:
     assert first[2 + head.index("las")] == f"{cost.enqueue + cost.dequeue:.0f}"
 
 
+def test_numbers_of_security(tmp_path: Path) -> None:
+    """The means of the seeds; short flows of which none has ended have no response."""
+    rows = {}
+    for case in readme.IMPOLITE:
+        for qdisc in readme.BESIDE:
+            for seed in (1, 2):
+                numbers = {"tcp Mbit/s": 2.0 * seed, "call loss %": 4.0 * seed, "call p99 ms": 7.0}
+                numbers |= {} if qdisc == "cake" else {"shorts ms": 50.0 * seed}
+                rows[case, qdisc, seed] = numbers
+    path = tmp_path / "security.md"
+    path.write_text("<!-- begin: impolite -->\n\nold\n\n<!-- end: impolite -->\n")
+    lines = readme.renewed(path, tmp_path, {"impolite": rows}).splitlines()
+    assert lines[2] == "|  | las | sqf | sift | run2c | fq_codel | cake |"
+    both = "3.0, 75, 6 % 7"
+    assert lines[4] == f"| polite | {' | '.join([both] * 5)} | 3.0, none, 6 % 7 |"
+    assert lines[5].startswith("| rst: one flow |") and lines[-2:] == ["", "<!-- end: impolite -->"]
+
+
 def test_markers(where: Path) -> None:
-    text = readme.README.read_text()
+    beside = where.parent / "README.md"
+    text = beside.read_text()
     every = stored.load(where)
-    for wrong in (text.replace("<!-- end: costs -->", ""), text + text):
-        with pytest.raises(DataError, match="README.md: not one part from"):
-            readme.renewed(wrong, where, every)
     with pytest.raises(DataError, match="not in d1-long.csv"):
-        readme.renewed(text, where, {})
+        readme.renewed(beside, where, {})
+    for wrong in (text.replace("<!-- end: costs -->", ""), text + text):
+        beside.write_text(wrong)
+        with pytest.raises(DataError, match="README.md: not one part from"):
+            readme.renewed(beside, where, every)
 
 
 def test_what_is_not_up_to_date(where: Path) -> None:
