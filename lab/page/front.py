@@ -16,8 +16,9 @@ WHICH, COSTS = "which", "costs"  # pages beside those of papers and comparisons
 # What each is for; how much better it is, is generated
 FOR = {
     "las": "the first choice, for any link that is full now and then",
-    "sqf": "as fast, by what flows have waiting; better where what comes in is shaped, beside a "
-    "live video and on a slow link; a call beside who floods waits longer",
+    "sqf": "as fast, by what flows have waiting; better for pages beside a "
+    "large live video, which it keeps less well, and on a slow link; a call beside who floods "
+    "waits longer",
     "sift": "boxes that cannot afford a record for each flow: it samples",
     "run2c": "TCP of servers, by how far a connection has come; `plain` is the cheapest of these",
 }
