@@ -81,6 +81,8 @@ def costs() -> str:
 
 def impolite(results: Results) -> str:
     """Of five downloads, short flows and a call, what each qdisc leaves them."""
+    if "impolite" not in results:
+        raise DataError("security.md: there is no impolite.csv")
     found = means(results["impolite"])
     lines = [["", *BESIDE]]
     for case, text in IMPOLITE.items():

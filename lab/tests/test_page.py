@@ -72,6 +72,8 @@ def test_numbers_of_security(tmp_path: Path) -> None:
                 rows[case, qdisc, seed] = numbers
     path = tmp_path / "security.md"
     path.write_text("<!-- begin: impolite -->\n\nold\n\n<!-- end: impolite -->\n")
+    with pytest.raises(DataError, match="there is no impolite.csv"):
+        readme.renewed(path, tmp_path, {})
     lines = readme.renewed(path, tmp_path, {"impolite": rows}).splitlines()
     assert lines[2] == "|  | las | sqf | sift | run2c | fq_codel | cake |"
     both = "3.0, 75, 6 % 7"
