@@ -2,7 +2,7 @@
 """The first picture, and what it says in words: what somebody at home notices of eight downloads of
 another host, of what comes in, and where the queue is before the link."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,32 +18,28 @@ ALT = "How long a page takes, and what a call waits, while another host download
 @dataclass(frozen=True)
 class Side:
     """What is shown of an experiment: by a line's name the qdisc, and its cases while nobody
-    downloads and while another host does. Its looks are those of `like`, if that is told."""
+    downloads and while another host does."""
 
     experiment: str
     title: str
     lines: Mapping[str, tuple[str, str, str]]
-    like: Mapping[str, str]
 
 
-PLAIN = "not shaped"
 COMES = Side(
     "ingress",
     "what comes in, by a provider's link of 12 Mbit/s,\nshaped to 11 Mbit/s at home",
     {
-        PLAIN: ("isp", "unshaped-alone", "unshaped-pages"),
+        "not shaped": ("isp", "unshaped-alone", "unshaped-pages"),
         "fq_codel": ("fq_codel", "alone", "pages"),
         "cake": ("cake", "alone", "pages"),
         "las": ("las-soon", "alone", "pages"),
         "sqf": ("sqf-soon", "alone", "pages"),
     },
-    {PLAIN: "pfifo"},
 )
 BEFORE_THE_LINK = Side(
     "evening",
     "where the queue is before the link, of 20 Mbit/s,\nas for what is sent",
     {name: (name, "alone", "downloads") for name in ("pfifo", "fq_codel", "cake", "las", "sqf")},
-    {},
 )
 SIDES = (COMES, BEFORE_THE_LINK)
 # By metric: what it says, and of how many of its units one is shown
@@ -62,25 +58,23 @@ def complete(results: Mapping[str, Rows]) -> bool:
     )
 
 
-def sentences(results: Mapping[str, Rows]) -> str:
-    def pages(side: Side, *lines: str, alone: bool = False) -> list[str]:
-        found = means(results[side.experiment])
-        told = []
-        for line in lines:
-            qdisc, before, after = side.lines[line]
-            told.append(f"{found[before if alone else after][qdisc]['web page ms'] / 1000:.1f} s")
-        return told
+def pages(results: Mapping[str, Rows], side: Side) -> Iterator[tuple[str, str]]:
+    """Of each line what a page takes, while nobody downloads and while another host does."""
+    found = means(results[side.experiment])
+    for qdisc, *cases in side.lines.values():
+        alone, beside = (found[case][qdisc]["web page ms"] / 1000 for case in cases)
+        yield f"{alone:.1f} s", f"{beside:.1f} s"
 
-    plain, fq_codel, cake, las, sqf = pages(COMES, PLAIN, "fq_codel", "cake", "las", "sqf")
-    (nobody,) = pages(COMES, "las", alone=True)
+
+def sentences(results: Mapping[str, Rows]) -> str:
+    (_, plain), (_, fq_codel), (_, cake), (nobody, las), (_, sqf) = pages(results, COMES)
     text = (
         f"While another host has eight downloads by a provider's link of 12 Mbit/s, a page takes "
         f"{plain}. Where what comes in is shaped to 11 Mbit/s it takes {fq_codel} under fq_codel, "
         f"{cake} under cake, {las} under `las` and {sqf} under `sqf`; {nobody} if nobody else is "
         "there. "
     )
-    plain, fq_codel, cake, las = pages(BEFORE_THE_LINK, "pfifo", "fq_codel", "cake", "las")
-    (nobody,) = pages(BEFORE_THE_LINK, "las", alone=True)
+    (_, plain), (_, fq_codel), (_, cake), (nobody, las), _ = pages(results, BEFORE_THE_LINK)
     return text + (
         f"Where the queue is before the link, of 20 Mbit/s, it takes {plain} behind a FIFO, "
         f"{fq_codel} under fq_codel, {cake} under cake and {las} under `las`; {nobody} if nobody "
@@ -97,7 +91,7 @@ def draw(results: Mapping[str, Rows], base: Path) -> None:
         seeds = seeds_of(results[side.experiment])
         for axis, (metric, (text, unit)) in zip(column, NOTICED.items(), strict=True):
             for i, (name, (qdisc, *cases)) in enumerate(side.lines.items()):
-                mine = look(side.like.get(name, name), side.lines)
+                mine = look(name, side.lines)
                 for case, shade in zip(cases, (0.35, 1.0), strict=True):
                     mean, half = (x / unit for x in intervals([seeds[case, qdisc][metric]]))
                     point(axis, mean, [i], None, mine, xerr=half, alpha=shade, markersize=7)

@@ -62,7 +62,7 @@ LOOKS = {
     "policy fq": Look("#999933", "<"),  # of sqf
 }
 # Other names of the same, and what the models are of
-SAME = {"droptail": "pfifo", "fifo": "pfifo", "PS": "fq", "ps": "fq"}
+SAME = {"droptail": "pfifo", "fifo": "pfifo", "not shaped": "pfifo", "PS": "fq", "ps": "fq"}
 for _kind in KINDS.values():
     for _name, _look in _kind.looks.items():
         LOOKS.setdefault(_name, Look(_look.colour, _look.mark))
