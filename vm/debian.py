@@ -81,7 +81,7 @@ Gateway=10.0.2.2
 """
 _UNITS = "run/systemd/system"
 _WANTS = f"{_UNITS}/multi-user.target.wants"
-_KERNEL = "root=/dev/vda net.ifnames=0 systemd.show_status=0 mitigations=off"
+_KERNEL = "root=/dev/vda net.ifnames=0 systemd.show_status=0"
 
 
 def _root(suite: str) -> Path:
@@ -163,7 +163,7 @@ class Debian:
         self.boots += 1
         kernel = self.directory / "vmlinuz"
         accel = [*qemu.accelerator(kernel, self.busybox), "-smp", "2", "-m", "1G"]
-        append = f"{qemu.PATIENT} {_KERNEL}"
+        append = f"{qemu.FOR_TESTS} {_KERNEL}"
         command = qemu.command_line(accel, kernel, append)
         command += ["-drive", "file=disk,format=raw,if=virtio,cache=unsafe"]
         command += ["-nic", "user,model=virtio-net-pci,restrict=on"]
