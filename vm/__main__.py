@@ -9,7 +9,7 @@ from . import coverage, deb, debian, initramfs, suite
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
-from .processors import ROOTLESS, TARGETS
+from .processors import CROSS, ROOTLESS, TARGETS, make_build_root
 from .root import SUITES, VMError, make_root
 
 
@@ -17,7 +17,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="vm", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     about = {
-        "root": "make the distribution root of a kernel",
+        "root": "make the distribution root of a kernel, or that of cross compilers",
         "build": "build and install the tree in it",
         "chroot": "run a command in the root, in a copy of the tree",
         "run": "run a job in a guest",
@@ -43,8 +43,11 @@ def _arguments() -> argparse.Namespace:
         if name in ("test", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
-        choices = {"root": SUITES, "build": KERNELS, "chroot": {*KERNELS, *TARGETS}}.get(name)
-        choices = choices or [kernel for kernel in KERNELS if kernel not in ROOTLESS]
+        choices = {
+            "root": [*SUITES, CROSS],
+            "build": KERNELS,
+            "chroot": [*dict.fromkeys([*KERNELS, *TARGETS])],
+        }.get(name, [kernel for kernel in KERNELS if kernel not in ROOTLESS])
         command.add_argument("--kernel", choices=choices, default="6.1")
         if name == "chroot":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command ...")
@@ -67,7 +70,7 @@ def _arguments() -> argparse.Namespace:
 def _main() -> int:
     options = _arguments()
     if options.command == "root":
-        print(make_root(options.kernel))
+        print(make_build_root() if options.kernel == CROSS else make_root(options.kernel))
         return 0
     if options.command == "deb":
         print(deb.make_packages())

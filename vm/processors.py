@@ -108,6 +108,7 @@ ROOTLESS = {
     )
 }
 
+CROSS = "cross"  # the name of the root that builds for all of them
 _BUILD_PACKAGES = (
     "base-files bash bc bison busybox-static coreutils dash diffutils findutils flex gcc grep gzip"
     " kmod libc6-dev make mawk patch perl-base python3 sed sparse tar xz-utils"
@@ -157,7 +158,7 @@ def make_build_root() -> Path:
             included.append(f"linux-headers-{target.kernel}:{name}")
         if name in FOREIGN:
             included.append(f"linux-image-{target.kernel}:{name}")
-    return make_unpacked("cross", ",".join(architectures), included, _BUILD_HOOK)
+    return make_unpacked(CROSS, ",".join(architectures), included, _BUILD_HOOK)
 
 
 def make_guest_root(name: str) -> Path:
