@@ -57,7 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "races: the kernel has to look for data races",
         "suspends: the machine has to be able to sleep",
         "mended: old kernels have bugs of their own there",
-        "one_kernel: asks the kernel for nothing that others do not, as tdc, so is run on one",
+        "one_kernel: asks the kernel for nothing that others do not, as tdc, or is arithmetic of"
+        " ours at length, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
     ):

@@ -84,6 +84,7 @@ SIZES = {"64": [64], "300": [300], "1514": [1514], "mixed": [64, 1514, 300, 64, 
 
 
 @pytest.mark.clock
+@pytest.mark.one_kernel
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("rate", RATES)
 def test_exact(d0: Shaped, rate: str, sizes: str) -> None:
@@ -159,6 +160,7 @@ MORE_WORDS = ("docsis ether-vlan", "overhead 256 mpu 256 ptm", "mpu 64 atm", "ov
 
 
 @pytest.mark.clock
+@pytest.mark.one_kernel
 @pytest.mark.parametrize("words", [*KEYWORDS, *FRAMINGS, *MORE_WORDS])
 def test_wire(d0: Shaped, words: str) -> None:
     """What each length takes on the wire, by arithmetic and by cake
