@@ -32,10 +32,11 @@
 # make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and on the sanitized one, and
-#                          if that goes well on 6.1, 6.12, 7.2, the debug one, and on
-#                          processors of 32 bits (armhf) and with the high byte first
-#                          (s390x), unless told which; or some, named as pytest wants it
-# make test KERNEL=kcsan [TIME=3600]
+#                          if that goes well on 6.1, 6.12, 7.2, the debug one, the one that
+#                          looks for data races (kcsan), and on processors of 32 bits (armhf)
+#                          and with the high byte first (s390x), unless told which; or some,
+#                          named as pytest wants it
+# make test KERNEL=kcsan TIME=3600
 #                          look for data races: send on four processors, while all else is
 #                          done at once, for an hour instead of one minute and a half
 # make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before; or
@@ -80,7 +81,7 @@ KDIR	?= /lib/modules/$(shell uname -r)/build
 one	= $(or $(firstword $(KERNEL)),6.1)
 lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
-tested	= $(or $(KERNEL),native sanitized $(each) debug armhf s390x)
+tested	= $(or $(KERNEL),native sanitized $(each) debug kcsan armhf s390x)
 # What the modules and the plugins are built for beside this machine's processor
 CROSS	= armhf arm64 s390x i386 mips mipsel
 

@@ -4,7 +4,8 @@ in the native kernel and in the sanitized one. Then, if all of these have passed
 kernels, in QEMU: on each what depends on it, and of the rest a share, another one with each commit.
 The native kernel beside the sanitized one has a share, too: that is the same and finds more.
 
-On the kcsan kernel it is what has several processors do things at once, for as long as one wants.
+On the kcsan kernel it is only what has several processors do things at once, for as long as one
+wants.
 
 Where no Python runs there is a smoke test instead, selftests/smoke.c.
 """
