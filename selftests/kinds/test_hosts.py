@@ -558,7 +558,9 @@ def test_more_hosts_than_records(gate: Callable[..., Gate], words: str) -> None:
     """Those without one are one host together: it has a turn, too, and shares it."""
     d0 = gate(f"{words} fair {FAIR}b host_records 8 hosts src {HUGE_IDLE}")
     flows = [of_host("src", host, 2 * host) for host in range(12)]
-    long_flows(d0, flows)
+    for each in flows:
+        long_flows(d0, [each])
+        time.sleep(0.03)  # so they are forgotten in this order, and none has a turn to come
     assert (d0.show()["hosts_known"], d0.show()["host_evictions"]) == (8, 4)
     for ident, each in enumerate(flows):
         fill(d0, [each], 90, 1000, ident)
