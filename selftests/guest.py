@@ -18,7 +18,7 @@ import pytest
 
 from .lib.command import run
 from .lib.drop_reasons import EVENT, TRACING
-from .lib.gate import Device, Gate
+from .lib.gate import Device, Gate, wait_for_tick
 from .lib.options import KINDS, TOP, of
 from .lib.refusals import Spare, spare_devices
 from .report import HOST_CLOCK, WHY
@@ -194,12 +194,14 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def gate(kind: str) -> Iterator[Callable[..., Gate]]:
+def gate(kind: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Gate]]:
     """Make a device with gate and qdisc; it is taken down and checked after the test."""
     made: list[Gate] = []
 
     def make(*args: str | None, **kwargs: str) -> Gate:
         made.append(Gate(kind, *args, **kwargs))
+        if request.node.get_closest_marker("clock"):
+            wait_for_tick()
         return made[-1]
 
     yield make

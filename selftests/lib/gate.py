@@ -32,6 +32,7 @@ PACKET_VNET_HDR = 15
 PACKET_OUTGOING = 4
 GSO_TCPV4, GSO_TCPV6 = 1, 4  # of struct virtio_net_hdr
 ETH_P_ALL = 3
+JIFFY = 4_000_000  # ns, where the clock is virtual
 
 
 def show_at(parent: str, device: str = "d0") -> dict[str, Any]:
@@ -332,6 +333,13 @@ class Gate(Device):
         self.send(a.frame(200, 2))
         self.send(b.frame(200, 3))
         return self.order()[0] == 2
+
+
+def wait_for_tick() -> None:
+    """Until a quarter of a jiffy after it. Who then sleeps for some, or for some and a half, sees
+    as many; else the little that a program takes may be one more, once in a hundred times.
+    """
+    time.sleep((5 * JIFFY // 4 - time.monotonic_ns() % JIFFY) % JIFFY / 1e9)
 
 
 def attain(d0: Gate, each: Flow, length: int) -> None:
