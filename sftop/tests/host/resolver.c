@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In place of libc's: it takes its time, and sends what a terminal must not see. To /dev/null it
- * tells each question (SFTOP_ASKED is another file).
+ * In place of libc's: it sends what a terminal must not see. In the directory $SFTOP_NAMES, if there
+ * is one, it tells each question in the file "asked", and does not answer before there is "answer".
  */
 #include <netdb.h>
 #include <netinet/in.h>
@@ -12,19 +12,26 @@
 int getnameinfo(const struct sockaddr *address, socklen_t len, char *host, socklen_t size,
 		char *service, socklen_t service_size, int flags)
 {
-	const char *asked = getenv("SFTOP_ASKED");
 	const struct sockaddr_in *four = (const void *)address;
-	FILE *out = fopen(asked ? asked : "/dev/null", "a");
+	const char *where = getenv("SFTOP_NAMES");
+	char file[4096];
+	FILE *out;
 
 	(void)len;
 	(void)service;
 	(void)service_size;
 	(void)flags;
-	if (out) {
+	if (where) {
+		snprintf(file, sizeof(file), "%s/asked", where);
+		out = fopen(file, "a");
+		if (!out)
+			return EAI_SYSTEM;
 		fprintf(out, "asked\n");
 		fclose(out);
+		snprintf(file, sizeof(file), "%s/answer", where);
+		while (access(file, F_OK))
+			usleep(10000);
 	}
-	usleep(300000);
 	if (address->sa_family != AF_INET)
 		return EAI_NONAME;
 	snprintf(host, size, "n%u\033[31m\302\233evil.example", ntohl(four->sin_addr.s_addr) & 255);

@@ -32,7 +32,7 @@ class Screen:
 
     def start(self, *words: str, size: tuple[int, int] = (80, 24), **environment: str) -> None:
         given = ENVIRONMENT | {"SFTOP_REPLAY": str(self.where)} | environment
-        given["SFTOP_ASKED"] = str(self.where / "asked")
+        given["SFTOP_NAMES"] = str(self.where)
         settings = " ".join(f"{name}={value}" for name, value in given.items())
         command = f"env {settings} {self.program} {' '.join(words or ('-d', '0.1'))}"
         width, height = map(str, size)
@@ -123,7 +123,8 @@ def column(lines: list[str], rows: list[str], name: str) -> list[str]:
 def test_flows(screen: Screen, size: tuple[int, int]) -> None:
     looks(screen.where)
     screen.start("-d", "0.1", "eth0", size=size)
-    lines = screen.has("24M")  # which is drawn last
+    screen.has("24M")
+    lines = screen.until(lambda lines: column(lines, panes(lines)[1][-1:], "BIT/S") == ["8.0M"])
     assert len(lines) == size[1] and max(map(len, lines)) <= size[0]
     assert lines[0].startswith("sftop  eth0  las 1: root")
     assert lines[0].endswith("[Flows] Hosts")
@@ -260,19 +261,25 @@ def test_names(screen: Screen) -> None:
     looks(screen.where)
     screen.start("-d", "0.1", "eth0")
     screen.has("24M")
-    assert not (screen.where / "asked").exists()
-    screen.keys("r", "Tab")
+    asked = screen.where / "asked"
+    assert not asked.exists()
+    screen.keys("Tab")
     screen.has(" Flows [Hosts]")
-    # While they are asked, of whom there are eight
-    asking = screen.where / "asked"
-    assert not asking.exists() or asking.read_text().count("asked") < 8
+    screen.keys("r")
+    # So many are asked at a time, of eight.
+    screen.until(lambda _: asked.exists() and asked.read_text() == 4 * "asked\n")
+    screen.keys("h")
+    screen.has("asks the name server")
+    screen.keys("q")
+    screen.has("10.0.0.9 ")
+    assert asked.read_text() == 4 * "asked\n"
+    (screen.where / "answer").touch()
     lines = screen.has("n9")
     assert re.search(r"n9..31m", "\n".join(lines)) and "\x1b[31m" not in "".join(lines)
     assert "\x9b" not in "".join(screen.lines("-e"))
     screen.until(lambda lines: not any("10.0.0." in line for line in lines))
-    asked = (screen.where / "asked").read_text().count("asked")
     time.sleep(0.5)
-    assert (screen.where / "asked").read_text().count("asked") == asked  # once each
+    assert asked.read_text() == 8 * "asked\n"  # once each
     screen.keys("r")
     screen.has("10.0.0.9 ")
     screen.quit()
