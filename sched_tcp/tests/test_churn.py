@@ -32,8 +32,8 @@ def counts(
 
 def relayed(fault: str, *options: str) -> tuple[int, dict[str, int], str]:
     """The same by way of a relay with this fault."""
-    (port,) = free_ports(1)
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as listener:
+        (port,) = free_ports(1)  # which is not the listener's, then
         words = [sys.executable, RELAY, str(listener.fileno()), str(port), fault]
         relay = subprocess.Popen(words, pass_fds=[listener.fileno()])
         try:
@@ -69,7 +69,8 @@ def test_good_relay() -> None:
 
 def test_nobody_listens() -> None:
     """All are refused, and that is no success."""
-    status, what, _ = counts("--connections", "20", via=free_ports(1)[0])
+    port, via = free_ports(2)
+    status, what, _ = counts("--connections", "20", via=via, listens=port)
     assert status == 1 and what["broken"] == what["refused"] == 20
 
 
