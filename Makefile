@@ -29,13 +29,14 @@
 # make pace                how exactly our kinds, CAKE and HTB keep a rate
 #                          STORE=1: what demo, bench and pace measure is README.md's and
 #                          the page's from now on
-# make test [KERNEL=native] [TESTS="sch_las/tests -k fair"]
+# make test [KERNEL=native] [TESTS="sch_las/tests -k fair"] [SEED=N]
 #                          all tests, in virtual machines: on the native kernel,
 #                          which takes three minutes, and on the sanitized one, and
 #                          if that goes well on 6.1, 6.12, 7.2, the debug one, the one that
 #                          looks for data races (kcsan), and on processors of 32 bits (armhf)
 #                          and with the high byte first (s390x), unless told which; or some,
-#                          named as pytest wants it
+#                          named as pytest wants it. What is random on the first two is of
+#                          the seed that is told, another one with each commit
 # make test KERNEL=kcsan TIME=3600
 #                          look for data races: send on four processors, while all else is
 #                          done at once, for an hour instead of one minute and a half
@@ -219,7 +220,7 @@ bench-check: setup
 
 test: setup
 	$(PYTHON) -m vm test $(tested) $(if $(TESTS),--tests='$(TESTS)') \
-		$(if $(TIME),--time $(TIME))
+		$(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED))
 
 coverage: setup
 	$(PYTHON) -m vm coverage $(if $(TESTS),--tests='$(TESTS)')

@@ -34,6 +34,7 @@ def _arguments() -> argparse.Namespace:
             command.add_argument(
                 "--time", type=float, default=0, help="seconds for several processors at once"
             )
+            command.add_argument("--seed", type=int, help="of what is random in user-mode Linux")
         if name == "deb":
             continue
         if name == "test-deb":
@@ -81,7 +82,7 @@ def _main() -> int:
         return chroot(options.kernel, options.words)
     if options.command == "test":
         kernels = list(dict.fromkeys(options.kernels))
-        return suite.run(kernels, shlex.split(options.tests), options.time)
+        return suite.run(kernels, shlex.split(options.tests), options.time, options.seed)
     if options.command == "coverage":
         return coverage.run(shlex.split(options.tests))
     built = prepare(options.kernel)

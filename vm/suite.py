@@ -52,6 +52,7 @@ TIMEOUT_DEBUG = 4200
 SILENCE = 400  # the longest test takes a tenth of it
 PROGRESS = 20  # seconds between two lines that tell how far all are
 SLOWEST = 12
+SEEDS = 10**6
 
 
 @dataclass
@@ -128,9 +129,15 @@ class Host(Task):
 
 class InGuest(Task):
     def __init__(
-        self, kernel: str, part: int, parts: int, arguments: Sequence[str], more: float = 0
+        self,
+        kernel: str,
+        part: int,
+        parts: int,
+        arguments: Sequence[str],
+        more: float = 0,
+        seed: int = 1,
     ) -> None:
-        self.kernel, self.more = kernel, more  # seconds
+        self.kernel, self.more, self.seed = kernel, more, seed  # seconds
         self.where = f"{kernel} {part}/{parts}"
         self.name = f"test-{part}"
         self.report = CHECKOUT / "build" / kernel / "runs" / self.name / "data"
@@ -143,6 +150,7 @@ class InGuest(Task):
             name=self.name,
             job=str(CHECKOUT / "selftests/run"),
             args=self.arguments,
+            seed=self.seed,
             files={"/usr/sbin/sched-tcp": make_daemon()} if self.kernel in SUITES else {},
             timeout=(TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT) + self.more,
             silence=SILENCE + self.more,
@@ -234,8 +242,11 @@ def stage(tasks: Sequence[Task], most: int) -> list[Outcome]:
 
 
 def _commit() -> int:
-    command = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout, 16)
+    """0 where there is none, as in what has been released"""
+    command = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT)]
+    command += ["rev-parse", "-q", "--verify", "HEAD"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return int(done.stdout or "0", 16)
 
 
 def packages(release: str, brief: bool) -> int:
@@ -257,10 +268,15 @@ def _shares(kernel: str, beside: Collection[str]) -> int:
 
 
 def guests(
-    kernel: str, tests: Sequence[str], seconds: float = 0, beside: Collection[str] = ()
+    kernel: str,
+    tests: Sequence[str],
+    seconds: float = 0,
+    beside: Collection[str] = (),
+    seed: int = 1,
 ) -> list[Task]:
     """Of all tests, or of those named, as pytest would have it; of those that take as long as one
-    wants for so many seconds, unless 0. `beside`: the kernels that are asked, too."""
+    wants for so many seconds, unless 0. `beside`: the kernels that are asked, too. `seed`: of what
+    is random in user-mode Linux."""
     if kernel in ROOTLESS:
         if tests:
             raise VMError(f"on {kernel} there is no pytest: all tests are run, or none")
@@ -272,18 +288,28 @@ def guests(
     if shares > 1:
         shift = sum(map(ord, kernel))  # not the same on all of them
         given += [f"--share={(_commit() + shift) % shares}/{shares}"]
-    return [InGuest(kernel, i, parts, [*given, *tests], seconds) for i in range(1, parts + 1)]
+    every = range(1, parts + 1)
+    return [InGuest(kernel, i, parts, [*given, *tests], seconds, seed) for i in every]
 
 
-def run(kernels: Sequence[str], tests: Sequence[str] = (), seconds: float = 0) -> int:
-    """Run all tests, or those named, in guests only; the exit status."""
+def run(
+    kernels: Sequence[str],
+    tests: Sequence[str] = (),
+    seconds: float = 0,
+    seed: int | None = None,
+) -> int:
+    """Run all tests, or those named, in guests only; the exit status. `seed`: of what is random in
+    user-mode Linux; None: another one with each commit, so that a run can be repeated."""
+    seed = _commit() % SEEDS if seed is None else seed
     others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     hosts = {} if tests else HOST_TESTS
     first: list[Task] = [Host(where, these) for where, these in hosts.items()]
     own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
     own = [kernel for kernel in own if kernel in PARTS]
-    first += [task for kernel in own for task in guests(kernel, tests, seconds, kernels)]
+    if own:
+        print(f"seed {seed}", flush=True)
+    first += [task for kernel in own for task in guests(kernel, tests, seconds, kernels, seed)]
     second = [task for kernel in others for task in guests(kernel, tests, seconds)]
 
     processors = len(os.sched_getaffinity(0))

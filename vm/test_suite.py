@@ -172,6 +172,25 @@ def test_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_what_is_random_can_be_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """It is of the commit, unless told."""
+    seeds: list[int] = []
+
+    def run(task: suite.InGuest) -> Outcome:
+        seeds.append(task.seed)
+        return outcome(task.where)
+
+    monkeypatch.setattr(suite.InGuest, "run", run)
+    monkeypatch.setattr(suite, "_commit", lambda: 5 + 3 * suite.SEEDS)
+    for seed in (None, 7):
+        suite.run(["native"], ["-k", "limit"], 0, seed)
+    assert seeds == [5, 7]
+    told = capsys.readouterr().out.splitlines()
+    assert "seed 5" in told and "seed 7" in told
+
+
 def test_as_long_as_one_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     (plain,), (long,) = suite.guests("kcsan", []), suite.guests("kcsan", [], 3600)
     assert plain.arguments == ["--part=1/1"]

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from .build import Built
-from .machine import FUNCTIONAL, REAL, Machine
+from .machine import REAL, Machine
 from .root import VMError
 
 # 2026-01-01, in ns
@@ -36,10 +36,9 @@ def machine(built: Built, mode: str, seed: int, directory: Path, terminal: bool)
             f" (mount -o remount,size=4g {_MEMORY}; in a container it has an option, as --shm-size)"
         )
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": ".", "TMPDIR": str(_MEMORY)}
+    environment["SF_SEED"] = str(seed)
     if mode != REAL and not terminal:  # at a terminal somebody waits
         words += _VIRTUAL.split()
-    if mode != FUNCTIONAL:
-        environment["SF_SEED"] = str(seed)
     console = "" if terminal else " >console.log"
     # Should this program be killed, its guests go too. The shell gives it its files.
     start = f'exec 3>data; exec setpriv --pdeathsig KILL -- "$@"{console}'
