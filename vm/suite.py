@@ -103,14 +103,13 @@ class Task:
 
 
 class Host(Task):
-    def __init__(self, where: str, tests: Sequence[str]) -> None:
-        self.where, self.tests = where, tests
+    def __init__(self, where: str, tests: Sequence[str], nice: int = 0) -> None:
+        self.where, self.tests, self.nice = where, tests, nice
         self.report = CHECKOUT / "build" / where.replace(" ", "-") / "report"
 
     def run(self) -> Outcome:
         self.begin()
-        # One after another, so they go first: else all wait for them when the guests have ended
-        command = ["nice", "-n", "-5", sys.executable, "-m", "pytest", "-q"]
+        command = ["nice", "-n", str(self.nice), sys.executable, "-m", "pytest", "-q"]
         command += ["-p", "no:cacheprovider"]
         command += ["-p", "selftests.report", "--import-mode=importlib", f"--rootdir={CHECKOUT}"]
         done = subprocess.run(
@@ -304,7 +303,8 @@ def run(
     others = [kernel for kernel in kernels if kernel not in PARTS]
     others.sort(key=lambda kernel: kernel != "debug")  # which takes longest
     hosts = {} if tests else HOST_TESTS
-    first: list[Task] = [Host(where, these) for where, these in hosts.items()]
+    # One test after another, so they go first: else all wait for them when the guests have ended
+    first: list[Task] = [Host(where, these, nice=-5) for where, these in hosts.items()]
     own = sorted(kernels, key=lambda kernel: kernel != SANITIZED)  # which takes longest
     own = [kernel for kernel in own if kernel in PARTS]
     if own:
