@@ -44,7 +44,10 @@ _RACE_END = re.compile(_STAMP + r"={66}$")
 _MODULE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?!race_test\])\w+\]")
 _MARK = re.compile(r"shortfirst-vm: exit (\d+) taint (\d+) (\w+)$")
 _UP = "shortfirst-vm: up"
-_RESTART = re.compile(_STAMP + r"reboot: ")
+# What may follow the mark: the restart, and what a kernel says once when the machine is busy
+_HARMLESS = re.compile(
+    _STAMP + r"(?:reboot: |hrtimer: interrupt took \d+ ns|sched: DL replenish lagged too much)"
+)
 _REPORT = 40  # lines: of the registers, of what was called, of who did
 # What the kernel remembers even if nobody saw the message: bad page, died, warning, soft lockup.
 _BAD_TAINT = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
@@ -89,7 +92,7 @@ class Console:
         mark = _MARK.search(line)
         if mark and mark[3] == self.token:
             self.status, self.taint = int(mark[1]), int(mark[2])
-        elif line and not _RESTART.search(line):
+        elif line and not _HARMLESS.search(line):
             self.status = None  # the mark counts only as the last thing said
 
     def _raced(self, line: str) -> bool:

@@ -192,6 +192,8 @@ def test_status_of_the_job() -> None:
     lines = (
         "ok 1",
         MARK.replace("exit 0", "exit 3"),
+        "[    3.814292] hrtimer: interrupt took 12345678 ns",
+        "[    3.824292] sched: DL replenish lagged too much",
         "[    3.914292] reboot: Restarting system",
         "",
     )
