@@ -26,6 +26,7 @@ from .root import VMError, cache_dir, locked
 VERSION = "2026.8.0"  # of dask.distributed; the scheduler and the workers have to have the same
 LARGE = 1 << 18  # what is larger may be in other runs too
 CONNECT = 10  # seconds
+MISSED = 5  # without a worker, until it is told how to start one
 _CPIO = b"070701"
 _TOPIC = "shortfirst"
 
@@ -129,7 +130,7 @@ class Workers:
         now = time.monotonic()
         if threads:
             self._seen, self._missed, self._checked = now, False, set(threads)
-        elif not self._missed and now - self._seen > CONNECT / 2:
+        elif not self._missed and now - self._seen > MISSED:
             self._missed = True
             print(
                 f"waiting: no worker is connected to {self.address}; on each machine, N being its"

@@ -216,7 +216,7 @@ def test_a_file_is_lost(cluster: Cluster, built: Built) -> None:
 def test_nobody_works_yet(
     cluster: Cluster, built: Built, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(workers, "CONNECT", 2)
+    monkeypatch.setattr(workers, "MISSED", 1)
     told = ""
 
     def start() -> None:
