@@ -488,7 +488,7 @@ static void let_out(unsigned int number)
 
 	snprintf(text, sizeof(text), number ? "release %u" : "release all", number);
 	write_file(GATE, text);
-	while (gate("credit")) {
+	while (gate("releasing")) {
 		if (now() > last)
 			fail("packets do not leave the gate");
 	}

@@ -311,7 +311,7 @@ class Gate(Device):
         """Let frames out, all if no count is given."""
         self.command("release all" if count is None else f"release {count}")
         end = time.monotonic() + 10
-        while self.state()["credit"] and time.monotonic() < end:
+        while self.state()["releasing"] and time.monotonic() < end:
             pass
         return self.frames()
 

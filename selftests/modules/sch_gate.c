@@ -39,6 +39,7 @@ struct gate_sched {
 	struct Qdisc	*child;
 	struct dentry	*file;
 	u32		credit;		/* packets that may still go out */
+	bool		releasing;	/* until one has been asked for in vain */
 	bool		peeked;		/* mode */
 	bool		active;		/* would the class be served? */
 
@@ -127,8 +128,11 @@ static struct sk_buff *gate_dequeue(struct Qdisc *sch)
 	struct gate_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
-	if (!q->credit)
+	/* The device has all that it got: the next is asked for when the last has been sent. */
+	if (!q->credit) {
+		q->releasing = false;
 		return NULL;
+	}
 
 	skb = gate_take(sch);
 	if (skb) {
@@ -138,6 +142,7 @@ static struct sk_buff *gate_dequeue(struct Qdisc *sch)
 		sch->q.qlen--;
 	} else {
 		q->credit = 0;
+		q->releasing = false;
 		if (q->child->q.qlen)
 			gate_mismatch(sch, "no packet from a child that has some");
 	}
@@ -181,8 +186,8 @@ static int gate_show(struct seq_file *s, void *unused)
 	gate_check(sch, "change, graft or reset");
 	seq_printf(s, "qlen=%u\nbacklog=%u\ndrops=%u\n", sch->q.qlen,
 		   sch->qstats.backlog, sch->qstats.drops);
-	seq_printf(s, "parked=%u\ncredit=%u\n",
-		   skb_queue_len(&q->child->gso_skb), q->credit);
+	seq_printf(s, "parked=%u\nreleasing=%u\n",
+		   skb_queue_len(&q->child->gso_skb), q->releasing);
 	seq_printf(s, "last_ret=%u\nlast_truesize=%u\n", q->last_ret,
 		   q->last_truesize);
 	seq_printf(s, "success=%u\ncn=%u\ndrop=%u\n", q->success, q->cn,
@@ -217,9 +222,11 @@ static ssize_t gate_write(struct file *file, const char __user *buf,
 	spin_lock_bh(qdisc_lock(sch));
 	if (!strcmp(cmd, "release all")) {
 		q->credit = U32_MAX;
+		q->releasing = true;
 		__netif_schedule(sch);
 	} else if (sscanf(cmd, "release %u", &n) == 1) {
 		q->credit = n;
+		q->releasing = true;
 		__netif_schedule(sch);
 	} else if (sscanf(cmd, "park %u", &n) == 1) {
 		gate_park(sch, n);
@@ -251,6 +258,7 @@ static void gate_reset(struct Qdisc *sch)
 		qdisc_reset(q->child);
 	q->active = false;
 	q->credit = 0;
+	q->releasing = false;
 }
 
 static int gate_init(struct Qdisc *sch, struct nlattr *opt,
