@@ -89,6 +89,8 @@ gone() {
 
 trap net_down EXIT
 net_up
+# What r1 would say by itself would be counted.
+ip netns exec rtr sysctl -qw net.ipv6.conf.r1.disable_ipv6=1
 check "default" becomes "" "rate unlimited"
 while IFS='|' read -r words shown; do
 	check "$words" becomes "$words" "${shown:-$words}"
