@@ -449,11 +449,12 @@ def test_cookies(net: Net, family: Family) -> None:
 def test_flood(net: Net, family: Family) -> None:
     """SYNs without an end, and those who want to talk get through, with cookies."""
     before = net.server.counters()
-    with net.server.sysctl(tcp_syncookies="1"), closing(net.listen(family, 8)) as listener:
+    # Of a backlog of 8 the kernel would give up half of who has not answered for 7 s.
+    with net.server.sysctl(tcp_syncookies="1"), closing(net.listen(family, 4)) as listener:
         flood = net.begin(family, itertools.islice(net.ports, 300), last=3)
         segments = net.captured(600)
-        for _ in range(4):  # no more than the backlog at a time
-            clients = net.begin(family, itertools.islice(net.ports, 5))
+        for _ in range(5):  # no more than the backlog at a time
+            clients = net.begin(family, itertools.islice(net.ports, 4))
             # TIME_WAIT is where the listener is. He would take an ACK that comes too late, as
             # where a machine is slow, for one more cookie: both numbers are farther by the same.
             end(net.talk(listener, clients), clients)
@@ -465,8 +466,8 @@ def test_flood(net: Net, family: Family) -> None:
     accepted = [each for each in segments if each.accepted]
     sent = after["SyncookiesSent"] - before["SyncookiesSent"]
     # As many connections as the backlog have no cookies; their SYN-ACKs may be sent again
-    assert 8 <= len({each.remote for each in accepted if each.structured}) < 8 + 1 + 6
-    assert sent >= len(accepted) - 9
+    assert 4 <= len({each.remote for each in accepted if each.structured}) < 4 + 1 + 6
+    assert sent >= len(accepted) - 5
     assert after["SyncookiesRecv"] - before["SyncookiesRecv"] == 20
 
 
