@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In place of libc's: it sends what a terminal must not see. In the directory $SFTOP_NAMES, if there
- * is one, it tells each question in the file "asked", and does not answer before there is "answer".
+ * In place of libc's: it sends what a terminal must not see. In the directory $SFTOP_NAMES, if
+ * there is one, it tells each question in the file "asked", and answers when there is "answer".
  */
 #include <netdb.h>
 #include <netinet/in.h>
