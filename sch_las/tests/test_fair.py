@@ -255,19 +255,18 @@ def test_what_is_forgiven_is_divided(
     """Among the flows that were there before, whatever they have attained"""
     d0 = gate(f"forgive_share 100% {HUGE_IDLE}")
     many = [flow(100 + 2 * number) for number in range(others)]
-    for each in (A, *many):
-        d0.send(each.frame(3000 if each is A else 60, 0))
-    d0.release()
-    for _ in range(10):  # so often, that they are of an age
+    attain(d0, A, 30000)
+    for _ in range(15):  # so often, that they are of an age
         for each in many:
             d0.send(each.frame(60, 0))
         d0.send(B.frame(9000, 0))
         d0.send(B.frame(9000, 0))
+        d0.release(others + 1)
         time.sleep(0.2)
-        d0.release()
+        d0.release(1)  # so no less than 9000 bytes in this time
     d0.send(C.frame(100, 1))
     d0.send(C.frame(100, 2))
-    d0.send(A.frame(100, 3))  # rank 3000 less 9000 divided by them, or 0
+    d0.send(A.frame(100, 3))  # rank 0, or 30000 less 15 times that divided by them
     assert d0.order() == order
 
 
