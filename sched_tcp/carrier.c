@@ -157,6 +157,15 @@ void carrier_die(struct carrier *carrier)
 	core_work();
 }
 
+/* The flow of that number is no more, nor need a carrier of its own come */
+void carrier_forget(struct session *session, uint32_t number)
+{
+	struct carrier *carrier = carrier_find(session, number);
+
+	if (carrier && carrier->state == CARRIER_EXPECTED && !carrier->flow)
+		carrier_die(carrier);
+}
+
 /* Its flow, if it is not known that the far end has had it. OPEN is at 0, an end is a byte. */
 static struct flow *unconfirmed(const struct carrier *carrier, const struct carried *carried)
 {

@@ -271,6 +271,7 @@ void carrier_wake(struct carrier *carrier);	/* it may have something to send */
 void carrier_pump(struct carrier *carrier);
 void carrier_break(struct carrier *carrier, const char *why);
 void carrier_die(struct carrier *carrier);	/* without a word */
+void carrier_forget(struct session *session, uint32_t number);	/* if it has not come */
 void carrier_free(struct carrier *carrier);
 
 /* session.c */

@@ -237,14 +237,11 @@ static void flow_die(struct flow *flow)
 		/* Reset, under tcp nothing would wait any more. Of a connection that is still to
 		 * come it is not known whether it does.
 		 */
-		if (flow->broken) {
+		if (flow->broken || carrier->state == CARRIER_EXPECTED) {
 			session->debt += carrier->virtual_queue;
 			carrier->virtual_queue = 0;
 		}
-		if (carrier->state == CARRIER_EXPECTED)
-			carrier_die(carrier);
-		else
-			carrier_wake(carrier);
+		carrier_wake(carrier);
 	}
 	session_settle(session);
 }
@@ -256,6 +253,8 @@ void flow_bury(struct flow *flow)
 	flow->telling = false;
 	flow->session->dead -= flow->stays;
 	flow->stays = false;
+	/* Until now it was waited for: it may be the only one by which the far end can be told */
+	carrier_forget(flow->session, flow->id);
 	HASH_DEL(flow->session->flows, flow);
 	TAILQ_INSERT_TAIL(&core.dead_flows, flow, telling_link);
 	core_work();

@@ -1223,6 +1223,49 @@ def test_expected_in_vain(pair: Pair, ends: bool) -> None:
     until(lambda: nothing(pair.far.status()))
 
 
+def test_refused_before_its_carrier(pair: Pair) -> None:
+    """What was refused is told by the flow's own carrier, if that by which OPEN came has ended."""
+    pair.configure()
+    pair.far.begin()
+    no = frames.opening("127.0.0.1", SERVERS[0])
+    first = frames.Peer(stranger(pair), session=bytes(16))
+    first.say(frames.hello(first.session, 1), frame(OPEN, 1, 1 << 24, no))
+    assert first.until(RESET)[2] == 1
+    first.say(frame(RESET, 1, flags=FIN))
+    first.until(BYE)
+    first.say(frame(OPEN, 2, 1 << 24, no), frame(BYE))
+    first.socket.shutdown(socket.SHUT_WR)
+    until(lambda: pair.far.log.count(">not-allowed ") == 2)
+    time.sleep(0.2)
+    own = frames.Peer(stranger(pair), session=first.session)
+    own.say(frames.hello(own.session, 2))
+    assert own.until(RESET)[2] == 2
+    own.say(frame(RESET, 2, flags=FIN), frame(BYE))
+    own.until(BYE)
+    own.socket.shutdown(socket.SHUT_WR)
+    for each in (first, own):
+        assert each.ends()
+    until(lambda: nothing(pair.far.status()))
+    assert not pair.far.logged("session-failed")
+
+
+def test_refused_and_never_heard(pair: Pair) -> None:
+    """If that does not come, the flow is kept for as long as a handshake may take."""
+    pair.configure(more="timeout = 1")
+    pair.far.begin()
+    no = frames.opening("127.0.0.1", SERVERS[0])
+    peer = frames.Peer(stranger(pair))
+    peer.say(frames.hello(peer.session, 1), frame(OPEN, 1, 1 << 24, no))
+    peer.until(RESET)
+    peer.say(frame(RESET, 1, flags=FIN))
+    peer.until(BYE)
+    peer.say(frame(OPEN, 2, 1 << 24, no), frame(BYE))
+    peer.socket.shutdown(socket.SHUT_WR)
+    assert peer.ends()
+    until(lambda: pair.far.logged("session-failed"))
+    until(lambda: nothing(pair.far.status()))
+
+
 def fill(connection: socket.socket) -> None:
     """It is sent to until nothing more has been taken for a while."""
     connection.setblocking(False)
