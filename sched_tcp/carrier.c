@@ -132,6 +132,7 @@ void carrier_die(struct carrier *carrier)
 		unqueue(carrier);
 		TAILQ_REMOVE(&session->carriers, carrier, link);
 		HASH_DEL(session->numbers, carrier);
+		session->come -= carrier->state != CARRIER_EXPECTED;
 		session->there -= carrier->state != CARRIER_EXPECTED && !carrier->bye_received;
 		note_flight(carrier, 0);
 		session->debt += carrier->virtual_queue;
@@ -202,7 +203,9 @@ static struct carrier *waits_in_vain(struct session *session)
 	if (session->there)
 		return NULL;
 	TAILQ_FOREACH(carrier, &session->carriers, link) {
-		if (carrier->state == CARRIER_EXPECTED || (carrier->bye_received && carrier->flow))
+		/* One without a flow may still come to take what is to be told of it. */
+		if (carrier->flow &&
+		    (carrier->state == CARRIER_EXPECTED || carrier->bye_received))
 			return carrier;
 	}
 	return NULL;
@@ -236,7 +239,7 @@ void carrier_break(struct carrier *carrier, const char *why)
 		 carrier->peer ? carrier->peer->name : "?", address_text(&carrier->from, from),
 		 carrier->number, why);
 	carrier->flow = NULL;
-	if (session)
+	if (session && carrier->state != CARRIER_EXPECTED)
 		break_carried(carrier, session);
 	if (flow)
 		flow_break(flow, carrier->state == CARRIER_UP ? FAILED : NO_PEER, true);
@@ -680,17 +683,19 @@ static void begin(struct carrier *carrier, bool client)
 	handshake(carrier);
 }
 
-/* In all sessions: there is nothing that bounds these */
-static unsigned int carriers_of(const struct peer_config *peer)
+/* Carriers, and sessions: of what is expected in these flows are the bound */
+static bool too_many(const struct peer_config *peer)
 {
+	unsigned int carriers = 0, sessions = 0, most = 2 * core.config->flows;
 	struct session *session;
-	unsigned int sum = 0;
 
 	TAILQ_FOREACH(session, &core.sessions, link) {
-		if (session->peer == peer)
-			sum += HASH_COUNT(session->numbers);
+		if (session->peer != peer)
+			continue;
+		carriers += session->come;
+		sessions++;
 	}
-	return sum;
+	return carriers > most || sessions > most + 1;	/* the one that is asked for is there */
 }
 
 /* HELLO is the first frame of who has come to us, WELCOME the answer */
@@ -710,7 +715,7 @@ static const char *on_hello(struct carrier *carrier, const struct frame *frame)
 		return "a number that is there already";
 	if (session->numbers && (frame->flow == SHARED || carrier_find(session, SHARED)))
 		return "a carrier for all beside others";
-	if (carriers_of(carrier->peer) > 2 * core.config->flows)
+	if (too_many(carrier->peer))
 		return "too many carriers";
 	TAILQ_REMOVE(&core.greeting, carrier, link);
 	if (!carrier_join(carrier, session, frame->flow)) {
@@ -718,6 +723,7 @@ static const char *on_hello(struct carrier *carrier, const struct frame *frame)
 		return "no memory";
 	}
 	core.handshakes -= carrier->stranger;
+	session->come++;
 	session->there++;
 	if (expected) {		/* its flow, what waits: it takes the place */
 		HASH_DEL(session->numbers, expected);
@@ -932,6 +938,7 @@ void carrier_connect(struct carrier *carrier)
 
 	carrier->from = *to;
 	carrier->state = CARRIER_CONNECTING;
+	carrier->session->come++;
 	carrier->session->there++;
 	carrier->fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (carrier->fd < 0 ||

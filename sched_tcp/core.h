@@ -128,7 +128,7 @@ struct carried {
 };
 
 enum carrier_state {
-	CARRIER_EXPECTED,	/* its flow is here, the connection is still to come */
+	CARRIER_EXPECTED,	/* its flow is or was here, the connection is still to come */
 	CARRIER_CONNECTING,
 	CARRIER_HANDSHAKE,	/* TLS */
 	CARRIER_GREETING,	/* HELLO is not yet read */
@@ -192,7 +192,8 @@ struct session {
 	struct flow *flows;		/* by id */
 	struct carrier *numbers;	/* carriers by number */
 	struct carriers carriers, ready;
-	unsigned int there;		/* carriers by which something may come: no BYE has */
+	unsigned int come;		/* carriers that are not only expected */
+	unsigned int there;		/* of these, by which something may come: no BYE has */
 	struct flows telling, dirty;
 	/* flows that have data and credit, the least rank first, from 1 on */
 	struct flow **heap;

@@ -1251,7 +1251,7 @@ def test_refused_before_its_carrier(pair: Pair) -> None:
 
 def test_refused_and_never_heard(pair: Pair) -> None:
     """If that does not come, the flow is kept for as long as a handshake may take."""
-    pair.configure(more="timeout = 1")
+    pair.configure(more="timeout = 3")
     pair.far.begin()
     no = frames.opening("127.0.0.1", SERVERS[0])
     peer = frames.Peer(stranger(pair))
@@ -1263,7 +1263,27 @@ def test_refused_and_never_heard(pair: Pair) -> None:
     peer.socket.shutdown(socket.SHUT_WR)
     assert peer.ends()
     until(lambda: pair.far.logged("session-failed"))
+    assert "not begun in time" in pair.far.log
     until(lambda: nothing(pair.far.status()))
+
+
+def test_refused_and_heard(pair: Pair) -> None:
+    """When the far end has answered, nobody waits for its carrier any more."""
+    pair.configure(more="timeout = 1000")
+    pair.far.begin()
+    no = frames.opening("127.0.0.1", SERVERS[0])
+    with pair.server() as server:
+        peer = frames.Peer(stranger(pair))
+        peer.say(frames.hello(peer.session, 1), frame(OPEN, 1, 1 << 24, GO))
+        served, _ = server.accept()
+        peer.say(frame(OPEN, 2, 1 << 24, no))
+        assert peer.until(RESET)[2] == 2
+        peer.say(frame(RESET, 2, flags=FIN), frame(RESET, 1), frame(BYE))
+        peer.socket.shutdown(socket.SHUT_WR)
+        assert peer.ends()
+        served.close()
+    until(lambda: not pair.far.status()["peers"][0]["sessions"])
+    assert not pair.far.logged("session-failed")
 
 
 def fill(connection: socket.socket) -> None:
