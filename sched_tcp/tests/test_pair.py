@@ -1068,6 +1068,7 @@ def test_silent_strangers(pair: Pair, trust: str) -> None:
 # ------------------------------------------------------------------ a peer that breaks the rules
 
 GO = frames.opening(FAR[0], SERVERS[0])
+NO = frames.opening("127.0.0.1", SERVERS[0])  # which is not allowed
 # What follows HELLO and OPEN of flow 1, which is opened
 RULES = {
     "type 0": frame(0),
@@ -1223,19 +1224,23 @@ def test_expected_in_vain(pair: Pair, ends: bool) -> None:
     until(lambda: nothing(pair.far.status()))
 
 
+def refused_at_the_end(pair: Pair, peer: frames.Peer) -> None:
+    """Flow 2, by the carrier of flow 1, by which the far end has said BYE"""
+    peer.say(frames.hello(peer.session, 1), frame(OPEN, 1, 1 << 24, NO))
+    assert peer.until(RESET)[2] == 1
+    peer.say(frame(RESET, 1, flags=FIN))
+    peer.until(BYE)
+    peer.say(frame(OPEN, 2, 1 << 24, NO), frame(BYE))
+    peer.socket.shutdown(socket.SHUT_WR)
+    until(lambda: pair.far.log.count(">not-allowed ") == 2)
+
+
 def test_refused_before_its_carrier(pair: Pair) -> None:
     """What was refused is told by the flow's own carrier, if that by which OPEN came has ended."""
     pair.configure()
     pair.far.begin()
-    no = frames.opening("127.0.0.1", SERVERS[0])
     first = frames.Peer(stranger(pair), session=bytes(16))
-    first.say(frames.hello(first.session, 1), frame(OPEN, 1, 1 << 24, no))
-    assert first.until(RESET)[2] == 1
-    first.say(frame(RESET, 1, flags=FIN))
-    first.until(BYE)
-    first.say(frame(OPEN, 2, 1 << 24, no), frame(BYE))
-    first.socket.shutdown(socket.SHUT_WR)
-    until(lambda: pair.far.log.count(">not-allowed ") == 2)
+    refused_at_the_end(pair, first)
     time.sleep(0.2)
     own = frames.Peer(stranger(pair), session=first.session)
     own.say(frames.hello(own.session, 2))
@@ -1253,14 +1258,8 @@ def test_refused_and_never_heard(pair: Pair) -> None:
     """If that does not come, the flow is kept for as long as a handshake may take."""
     pair.configure(more="timeout = 3")
     pair.far.begin()
-    no = frames.opening("127.0.0.1", SERVERS[0])
     peer = frames.Peer(stranger(pair))
-    peer.say(frames.hello(peer.session, 1), frame(OPEN, 1, 1 << 24, no))
-    peer.until(RESET)
-    peer.say(frame(RESET, 1, flags=FIN))
-    peer.until(BYE)
-    peer.say(frame(OPEN, 2, 1 << 24, no), frame(BYE))
-    peer.socket.shutdown(socket.SHUT_WR)
+    refused_at_the_end(pair, peer)
     assert peer.ends()
     until(lambda: pair.far.logged("session-failed"))
     assert "not begun in time" in pair.far.log
@@ -1271,12 +1270,11 @@ def test_refused_and_heard(pair: Pair) -> None:
     """When the far end has answered, nobody waits for its carrier any more."""
     pair.configure(more="timeout = 1000")
     pair.far.begin()
-    no = frames.opening("127.0.0.1", SERVERS[0])
     with pair.server() as server:
         peer = frames.Peer(stranger(pair))
         peer.say(frames.hello(peer.session, 1), frame(OPEN, 1, 1 << 24, GO))
         served, _ = server.accept()
-        peer.say(frame(OPEN, 2, 1 << 24, no))
+        peer.say(frame(OPEN, 2, 1 << 24, NO))
         assert peer.until(RESET)[2] == 2
         peer.say(frame(RESET, 2, flags=FIN), frame(RESET, 1), frame(BYE))
         peer.socket.shutdown(socket.SHUT_WR)
