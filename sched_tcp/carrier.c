@@ -131,6 +131,8 @@ void carrier_die(struct carrier *carrier)
 	if (session) {
 		unqueue(carrier);
 		TAILQ_REMOVE(&session->carriers, carrier, link);
+		if (carrier->state == CARRIER_UP && !carrier->bye_sent)
+			TAILQ_REMOVE(&session->up, carrier, up_link);
 		HASH_DEL(session->numbers, carrier);
 		session->come -= carrier->state != CARRIER_EXPECTED;
 		session->there -= carrier->state != CARRIER_EXPECTED && !carrier->bye_received;
@@ -196,33 +198,23 @@ static void break_carried(struct carrier *carrier, struct session *session)
 	session_retell(session);
 }
 
-static struct carrier *waits_in_vain(struct session *session)
-{
-	struct carrier *carrier;
-
-	if (session->there)
-		return NULL;
-	TAILQ_FOREACH(carrier, &session->carriers, link) {
-		/* One without a flow may still come to take what is to be told of it. */
-		if (carrier->flow &&
-		    (carrier->state == CARRIER_EXPECTED || carrier->bye_received))
-			return carrier;
-	}
-	return NULL;
-}
-
 /*
- * No carrier may be left by which anything comes. Then flows whose carriers are only expected, of
- * which broken ones have told, are broken, and those whose carriers have nothing but what is sent.
+ * No carrier may be left by which anything comes. Then flows are broken whose carriers have nothing
+ * but what is sent, or are only expected: that by which these came may be broken. If it has ended
+ * instead, nothing is wrong with the flow at the origin, which has to be told; so the carrier that
+ * is expected is still waited for.
  */
 static void check_left(struct session *session)
 {
-	struct carrier *carrier;
+	struct carrier *carrier = TAILQ_FIRST(&session->carriers), *next;
 
-	while ((carrier = waits_in_vain(session))) {
-		if (carrier->state == CARRIER_EXPECTED)
-			carrier_break(carrier, "no carrier is left");
-		else
+	for (; carrier && !session->there; carrier = next) {
+		next = TAILQ_NEXT(carrier, link);
+		if (carrier->dead)	/* as all are: the session has failed */
+			return;
+		if (carrier->flow && carrier->state == CARRIER_EXPECTED)
+			flow_break(carrier->flow, NO_PEER, true);
+		else if (carrier->flow && carrier->bye_received)
 			flow_break(carrier->flow, FAILED, true);
 	}
 }
@@ -564,6 +556,7 @@ static void give_back(struct carrier *carrier)
 /* Sends what it may; then it waits for room, or has nothing to send */
 void carrier_pump(struct carrier *carrier)
 {
+	struct session *session = carrier->session;
 	size_t len;
 
 	unqueue(carrier);
@@ -571,7 +564,7 @@ void carrier_pump(struct carrier *carrier)
 		return;
 	look(carrier);
 	for (;;) {
-		if (!carrier->virtual_queue && TAILQ_EMPTY(&carrier->session->telling))
+		if (!carrier->virtual_queue && TAILQ_EMPTY(&session->telling))
 			break;
 		if (unsent_in_socket(carrier) + carrier->chunk > carrier->unsent) {
 			wait_for_room(carrier);
@@ -592,6 +585,7 @@ void carrier_pump(struct carrier *carrier)
 		struct flow none = { };
 
 		carrier->bye_sent = true;
+		TAILQ_REMOVE(&session->up, carrier, up_link);
 		len = put_frame(0, FRAME_BYE, &none, 0, 0, 0);
 		carrier_send(carrier, out, len);
 	}
@@ -626,6 +620,7 @@ static void greet(struct carrier *carrier, uint8_t type, const unsigned char *id
 static void up(struct carrier *carrier)
 {
 	carrier->state = CARRIER_UP;
+	TAILQ_INSERT_TAIL(&carrier->session->up, carrier, up_link);
 	if (carrier->deadline)
 		event_del(carrier->deadline);
 	if (carrier->pump != WAITING)
@@ -683,7 +678,7 @@ static void begin(struct carrier *carrier, bool client)
 	handshake(carrier);
 }
 
-/* Carriers, and sessions: of what is expected in these flows are the bound */
+/* Carriers, and sessions. What is only expected in these is of a flow, which stay() bounds. */
 static bool too_many(const struct peer_config *peer)
 {
 	unsigned int carriers = 0, sessions = 0, most = 2 * core.config->flows;
@@ -773,6 +768,8 @@ static const char *on_frame(struct carrier *carrier, const struct frame *frame)
 	case FRAME_WELCOME:
 		return on_welcome(carrier, frame);
 	case FRAME_BYE:
+		if (carrier->number == SHARED)	/* it would end under all flows */
+			return "BYE of a carrier that all share";
 		carrier->bye_received = true;
 		carrier->session->there--;
 		carrier_wake(carrier);

@@ -61,6 +61,7 @@ struct peer_config {
 	size_t n_allow;
 	/* flows of it go on with the address of their client (IP_TRANSPARENT) */
 	bool keep_source;
+	unsigned int dead;	/* not of the file: the sum of that of its sessions (core.h) */
 };
 
 enum listener {

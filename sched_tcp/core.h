@@ -171,6 +171,7 @@ struct carrier {
 		WAITING,		/* for room in the socket */
 	} pump;
 	TAILQ_ENTRY(carrier) pump_link;
+	TAILQ_ENTRY(carrier) up_link;	/* in session->up: its state is that, and no BYE is sent */
 	/* ended: all that is sent has been taken by the socket; over: and all has been read */
 	bool bye_sent, bye_received, ended, over;
 	uint32_t carrying;		/* the flow whose data it carried last */
@@ -192,6 +193,7 @@ struct session {
 	struct flow *flows;		/* by id */
 	struct carrier *numbers;	/* carriers by number */
 	struct carriers carriers, ready;
+	struct carriers up;		/* by which something may be told: no BYE was sent */
 	unsigned int come;		/* carriers that are not only expected */
 	unsigned int there;		/* of these, by which something may come: no BYE has */
 	struct flows telling, dirty;

@@ -252,6 +252,7 @@ void flow_bury(struct flow *flow)
 		TAILQ_REMOVE(&flow->session->telling, flow, telling_link);
 	flow->telling = false;
 	flow->session->dead -= flow->stays;
+	flow->session->peer->dead -= flow->stays;
 	flow->stays = false;
 	/* Until now it was waited for: it may be the only one by which the far end can be told */
 	carrier_forget(flow->session, flow->id);
@@ -260,14 +261,29 @@ void flow_bury(struct flow *flow)
 	core_work();
 }
 
+/* Of a peer's sessions that which has the most dead flows */
+static struct session *worst(const struct peer_config *peer)
+{
+	struct session *session, *most = NULL;
+
+	TAILQ_FOREACH(session, &core.sessions, link) {
+		if (session->peer == peer && (!most || session->dead > most->dead))
+			most = session;
+	}
+	return most;
+}
+
 /* Dead, it stays until the far end knows */
 static void stay(struct flow *flow, unsigned int what)
 {
+	struct peer_config *peer = flow->session->peer;
+
 	flow->stays = true;
 	flow->tell = 0;
 	tell(flow, what);
-	if (++flow->session->dead > core.config->flows + MANY)
-		session_fail(flow->session, "the far end does not read");
+	flow->session->dead++;
+	if (++peer->dead > core.config->flows + MANY)
+		session_fail(worst(peer), "the far end does not read");
 }
 
 void flow_break(struct flow *flow, enum outcome outcome, bool told)
@@ -954,6 +970,9 @@ static struct flow *unknown_frame(struct session *session, const struct frame *f
 		flow->dead = true;
 		flow->broken = GONE;
 		stay(flow, TELL_ANSWER);
+	} else if (flow->carrier->bye_sent) {
+		/* Its own carrier came and ended before it, and will go away under it */
+		flow_break(flow, FAILED, true);
 	} else if (core.flows > core.config->flows) {
 		flow_break(flow, TOO_MANY, true);
 	}

@@ -23,6 +23,7 @@ static struct session *session_new(struct peer_config *peer, const unsigned char
 		goto fail;
 	TAILQ_INIT(&session->carriers);
 	TAILQ_INIT(&session->ready);
+	TAILQ_INIT(&session->up);
 	TAILQ_INIT(&session->telling);
 	TAILQ_INIT(&session->dirty);
 	TAILQ_INSERT_TAIL(&core.sessions, session, link);
@@ -158,11 +159,11 @@ static void session_tell(struct session *session)
 			carrier_wake(carrier);
 			return;
 		}
-		carrier = TAILQ_FIRST(&session->carriers);
+		carrier = TAILQ_FIRST(&session->up);
 		if (!carrier)
 			return;
-		TAILQ_REMOVE(&session->carriers, carrier, link);
-		TAILQ_INSERT_TAIL(&session->carriers, carrier, link);
+		TAILQ_REMOVE(&session->up, carrier, up_link);
+		TAILQ_INSERT_TAIL(&session->up, carrier, up_link);
 	}
 }
 

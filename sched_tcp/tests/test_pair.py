@@ -856,6 +856,61 @@ def test_carriers(pair: Pair, sessions: str) -> None:
     echo(pair)
 
 
+def test_expected_carriers(pair: Pair) -> None:
+    """Those that have not come, and need not, are none, but sessions with nothing else are."""
+    pair.configure(more="timeout = 1000")
+    pair.far.configure("flows = 5\n" + pair.far.text)
+    pair.far.begin()
+    peer = frames.Peer(stranger(pair))
+    peer.say(frames.hello(peer.session))
+    for number in range(2, 32):
+        peer.say(frame(OPEN, number, 1 << 24, NO))
+        assert peer.until(RESET)[2] == number
+    own = frames.Peer(stranger(pair), session=peer.session)
+    own.say(frames.hello(own.session, 2))
+    assert own.next()[0] == WELCOME
+    for each in (peer, own):
+        abort(each.socket)
+    for welcome in [True] * 10 + [False]:
+        peer = frames.Peer(stranger(pair))
+        peer.say(frames.hello(peer.session), frame(OPEN, 2, 1 << 24, NO), frame(BYE))
+        assert (peer.next() is not None) == welcome
+        peer.socket.shutdown(socket.SHUT_WR)
+        assert peer.ends()
+    assert pair.far.log.count("too many carriers") == 1
+
+
+def test_dead_flows(pair: Pair) -> None:
+    """Of a peer that never answers no more is kept in mind, in all its sessions together: the one
+    with the most has to go."""
+    pair.configure(more="timeout = 1000")
+    pair.far.configure("flows = 5\n" + pair.far.text)
+    pair.far.begin()
+    most = 1000 + 5
+
+    def refused(peer: frames.Peer, numbers: range) -> None:
+        for number in numbers:
+            peer.say(frame(OPEN, number, 1 << 24, NO))
+            assert peer.until(RESET)[2] == number
+
+    def failed() -> int:
+        return pair.far.log.count("the far end does not read")
+
+    first, other = (frames.Peer(stranger(pair)) for _ in range(2))
+    for peer in (first, other):
+        peer.say(frames.hello(peer.session))
+    refused(first, range(2, 602))
+    refused(other, range(2, 2 + most - 600))
+    assert failed() == 0
+    refused(other, range(1000, 1001))
+    assert failed() == 1 and first.ends()
+    refused(other, range(1001, 1600))
+    assert failed() == 1
+    other.say(frame(OPEN, 1600, 1 << 24, NO))
+    assert other.ends() and failed() == 2
+    until(lambda: not pair.far.status()["peers"][0]["sessions"])
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sanitized(), reason="sanitizers keep what is freed")
 def test_memory(pair: Pair) -> None:
@@ -1125,6 +1180,23 @@ def test_breaks_rules(pair: Pair, rule: str) -> None:
     pair.empty()
 
 
+def test_bye_for_all(pair: Pair) -> None:
+    """A carrier that all flows share does not end before them."""
+    pair.configure()
+    pair.begin()
+    with pair.server() as server:
+        mad = frames.Peer(stranger(pair))
+        mad.say(frames.hello(mad.session, 0), frame(OPEN, 1, 65536, GO))
+        served, _ = server.accept()
+        mad.until(OPENED)
+        mad.say(frame(BYE))
+        assert mad.ends()
+        assert reset_soon(served)
+        served.close()
+    assert "BYE of a carrier that all share" in pair.far.log
+    pair.empty()
+
+
 # Before there is a flow
 FIRST = {
     "no hello": frame(OPEN, 1, 65536, GO),
@@ -1221,6 +1293,68 @@ def test_expected_in_vain(pair: Pair, ends: bool) -> None:
         abort(peers[0].socket)
         for each in served:
             each.close()
+    # That of the flow of which only the broken one has told may come all the same
+    own = frames.Peer(stranger(pair), session=bytes(16))
+    own.say(frames.hello(own.session, 3))
+    own.say(*(frame(RESET, number, flags=FIN) for number in (1, 2, 3)), frame(BYE))
+    own.until(BYE)
+    own.socket.shutdown(socket.SHUT_WR)
+    assert own.ends()
+    until(lambda: not pair.far.status()["peers"][0]["sessions"])
+    assert not pair.far.logged("session-failed")
+
+
+def test_opened_in_vain(pair: Pair) -> None:
+    """The origin of a flow is told that it is reset, though it does not know of any reason: that by
+    which OPEN came has ended as it should."""
+    pair.configure(more="timeout = 1000")
+    pair.far.begin()
+    with pair.server() as server:
+        first, other = (frames.Peer(stranger(pair), session=bytes(16)) for _ in range(2))
+        first.say(frames.hello(first.session, 1), frame(OPEN, 1, 1 << 24, NO))
+        assert first.until(RESET)[2] == 1
+        other.say(frames.hello(other.session, 3), frame(OPEN, 3, 1 << 24, GO))
+        served = [server.accept()[0]]
+        other.until(OPENED)
+        first.say(frame(RESET, 1, flags=FIN), frame(OPEN, 2, 1 << 24, GO), frame(BYE))
+        served.append(server.accept()[0])
+        first.socket.shutdown(socket.SHUT_WR)
+        assert first.ends()
+        abort(other.socket)
+        assert all(map(reset_soon, served))
+        own = frames.Peer(stranger(pair), session=first.session)
+        own.say(frames.hello(own.session, 2))
+        told = {own.until(RESET)[2] for _ in range(2)}
+        assert told == {2, 3}
+        own.say(*(frame(RESET, number, flags=FIN) for number in told), frame(BYE))
+        own.until(BYE)
+        own.socket.shutdown(socket.SHUT_WR)
+        assert own.ends()
+        for each in served:
+            each.close()
+    until(lambda: not pair.far.status()["peers"][0]["sessions"])
+    assert not pair.far.logged("session-failed")
+
+
+def test_opened_after_its_carrier(pair: Pair) -> None:
+    """What has said its last carries nothing of a flow that comes after it."""
+    pair.configure(more="timeout = 1000")
+    pair.far.begin()
+    with pair.server() as server:
+        peer, own = (frames.Peer(stranger(pair), session=bytes(16)) for _ in range(2))
+        own.say(frames.hello(own.session, 2), frame(BYE))
+        own.until(BYE)
+        peer.say(frames.hello(peer.session, 1), frame(OPEN, 2, 1 << 24, GO))
+        assert peer.until(RESET)[2] == 2
+        own.socket.shutdown(socket.SHUT_WR)
+        assert own.ends()
+        peer.say(frame(RESET, 2, flags=FIN), frame(OPEN, 1, 1 << 24, GO))
+        served, _ = server.accept()
+        assert peer.until(OPENED)[2] == 1
+        served.sendall(b"answer")
+        assert peer.until(DATA)[4] == b"answer"
+        peer.socket.close()
+        served.close()
     until(lambda: nothing(pair.far.status()))
 
 
@@ -1237,7 +1371,7 @@ def refused_at_the_end(pair: Pair, peer: frames.Peer) -> None:
 
 def test_refused_before_its_carrier(pair: Pair) -> None:
     """What was refused is told by the flow's own carrier, if that by which OPEN came has ended."""
-    pair.configure()
+    pair.configure(more="timeout = 1000")
     pair.far.begin()
     first = frames.Peer(stranger(pair), session=bytes(16))
     refused_at_the_end(pair, first)

@@ -21,6 +21,7 @@
 #include "tls.h"
 
 #define ENDS	64
+#define AT_ONCE	240	/* steps from here on are of one round of events with the next */
 
 int __wrap_socket(int family, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len);
@@ -174,6 +175,14 @@ static uint8_t byte(void)
 	return *input++;
 }
 
+/* A number of any size up to 255 << (@most - 1), in an order that all compilers take bytes in */
+static int64_t shifted(unsigned int most)
+{
+	int64_t number = byte();
+
+	return number << byte() % most;
+}
+
 static int end(void)
 {
 	unsigned int n = n_ends < ENDS ? n_ends : ENDS;
@@ -190,7 +199,7 @@ static void send_frame(int fd)
 	struct opening opening = { .size = byte(), .reply = byte() };
 	struct hello hello = { { byte() % 4 } };
 
-	frame.offset = byte() << (byte() % 24);
+	frame.offset = shifted(24);
 	switch (frame.type) {
 	case FRAME_HELLO:
 	case FRAME_WELCOME:
@@ -237,37 +246,56 @@ static void application(void)
 
 static void check(void)
 {
-	size_t queued = 0, granted = 0, flows = 0;
+	size_t queued = 0, granted = 0, flows = 0, all_dead = 0;
 	struct session *session;
 	struct carrier *carrier;
 	struct flow *flow, *next;
 
 	TAILQ_FOREACH(session, &core.sessions, link) {
 		uint64_t waits = 0, own = 0, held = 0;
-		size_t can = 0, there = 0;
+		size_t can = 0, come = 0, there = 0, up = 0, dead = 0;
 
 		TAILQ_FOREACH(carrier, &session->carriers, link) {
 			waits += carrier->virtual_queue;
+			come += carrier->state != CARRIER_EXPECTED;
 			there += carrier->state != CARRIER_EXPECTED && !carrier->bye_received;
+			up += carrier->state == CARRIER_UP && !carrier->bye_sent;
+			if (carrier->flow && carrier->flow->carrier != carrier)
+				abort();
+			/* What is waited for without a flow is to tell of one */
+			HASH_FIND(hh, session->flows, &carrier->number, sizeof(carrier->number),
+				  flow);
+			if (carrier->state == CARRIER_EXPECTED && !carrier->flow && !flow)
+				abort();
 		}
+		TAILQ_FOREACH(carrier, &session->up, up_link)
+			up--;
 		HASH_ITER(hh, session->flows, flow, next) {
 			own += flow_queued(flow);
 			held += evbuffer_get_length(flow->held) + flow->pieces_room;
 			can += !flow->dead && flow_queued(flow) && flow->limit > flow->sent;
+			dead += flow->stays;
 			if (flow->dead)
 				continue;
 			flows++;
+			HASH_FIND(hh, session->numbers, &flow->carrier->number,
+				  sizeof(flow->carrier->number), carrier);
+			if (carrier != flow->carrier)
+				abort();
 			granted += flow->granted - flow->delivered;
 			if (flow->delivered > flow->next || flow->next > flow->granted ||
 			    flow->sent > flow->limit || flow->confirmed > flow->sent)
 				abort();
 		}
 		if (waits != own || session->debt || own != session->queued ||
-		    held != session->held || can != session->n_heap || there != session->there)
+		    held != session->held || can != session->n_heap || come != session->come ||
+		    there != session->there || up || dead != session->dead)
 			abort();
 		queued += own;
+		all_dead += dead;
 	}
-	if (queued != core.queued || granted != core.granted || flows != core.flows)
+	if (queued != core.queued || granted != core.granted || flows != core.flows ||
+	    all_dead != core.config->peers->dead)
 		abort();
 }
 
@@ -276,9 +304,10 @@ static void step(void)
 	char buffer[4096] = { 0 };
 	union address from = { .in.sin_family = AF_INET };
 	struct session *session;
+	uint8_t what = byte();
 	int fd, n;
 
-	switch (byte() % 12) {
+	switch (what % 12) {
 	case 0:
 		carrier_accept(pair(), &from);
 		break;
@@ -306,10 +335,11 @@ static void step(void)
 			;
 		break;
 	case 7:
-		shutdown(end(), byte() & 1 ? SHUT_WR : SHUT_RDWR);
+		fd = end();
+		shutdown(fd, byte() & 1 ? SHUT_WR : SHUT_RDWR);
 		break;
 	case 8:
-		now += (int64_t)byte() << (byte() % 32);
+		now += shifted(32);
 		break;
 	case 9:
 		core.config->peers->policy = byte() % POLICIES;
@@ -325,6 +355,8 @@ static void step(void)
 			break;
 		break;
 	}
+	if (what >= AT_ONCE)
+		return;
 	event_base_loop(core.base, EVLOOP_NONBLOCK);
 	check();
 }
@@ -351,7 +383,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < ENDS && i < n_ends; i++)
 		close(ends[i]);
 	n_ends = 0;
-	if (core.flows || core.queued || core.granted || core.handshakes)
+	if (core.flows || core.queued || core.granted || core.handshakes || peer.dead)
 		abort();
 	return 0;
 }
