@@ -917,6 +917,20 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 		carrier_break(carrier, "it has not begun in time");
 }
 
+/* Of who has said all nothing is read any more, and no event tells of a reset: we have to ask */
+void carriers_look(struct session *session)
+{
+	struct carrier *carrier = TAILQ_FIRST(&session->carriers), *next;
+	int error;
+
+	for (; carrier && !carrier->dead; carrier = next) {
+		next = TAILQ_NEXT(carrier, link);
+		error = carrier->over && !carrier->ended ? socket_error(carrier->fd) : 0;
+		if (error)
+			carrier_break(carrier, strerror(error));
+	}
+}
+
 static bool events(struct carrier *carrier)
 {
 	int fd = carrier->fd, one = 1, idle = 60;

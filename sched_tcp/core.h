@@ -276,6 +276,7 @@ void carrier_break(struct carrier *carrier, const char *why);
 void carrier_die(struct carrier *carrier);	/* without a word */
 void carrier_forget(struct session *session, uint32_t number);	/* if it has not come */
 void carrier_free(struct carrier *carrier);
+void carriers_look(struct session *session);	/* for resets of who has said all */
 
 /* session.c */
 struct session *session_for(struct peer_config *peer);	/* in which we are the origin */

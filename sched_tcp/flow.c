@@ -400,6 +400,7 @@ void flows_look(void)
 	TAILQ_FOREACH(session, &core.sessions, link) {
 		HASH_ITER(hh, session->flows, flow, next)
 			look_for_reset(flow);
+		carriers_look(session);
 	}
 }
 

@@ -1270,6 +1270,24 @@ def test_good_peer(pair: Pair) -> None:
     assert not pair.far.logged("carrier-broken")
 
 
+def test_carrier_reset_after_end(pair: Pair) -> None:
+    """A carrier that has ended in one direction is heard of, if it breaks, though nobody sends."""
+    pair.configure()
+    pair.far.begin()
+    with pair.server() as server:
+        peer = frames.Peer(stranger(pair))
+        peer.say(frames.hello(peer.session), frame(OPEN, 1, 1 << 24, GO))
+        served, _ = server.accept()
+        peer.until(OPENED)
+        peer.say(frame(BYE))
+        peer.socket.shutdown(socket.SHUT_WR)
+        time.sleep(0.2)
+        abort(peer.socket)
+        assert reset_soon(served)
+        served.close()
+    until(lambda: nothing(pair.far.status()))
+
+
 @pytest.mark.parametrize("ends", [False, True])
 def test_expected_in_vain(pair: Pair, ends: bool) -> None:
     """Flows are reset when no carrier is left by which anything about them may come: one that is
