@@ -154,11 +154,10 @@ class Crowd:
     def begin(self, do: Callable[..., Iterator[int]], *args: Any, idle: bool = False) -> None:
         """Of one that is not `idle` something has to be done before all ends."""
         here, there = multiprocessing.Pipe(duplex=False)
-        self.beginners.value += not idle
 
-        def begun() -> None:
-            with self.beginners.get_lock():
-                self.beginners.value -= 1
+        def beginning(more: int) -> None:
+            with self.beginners.get_lock():  # those that are there already begin meanwhile
+                self.beginners.value += more
 
         def work() -> None:
             beginner, done, steps = not idle, 0, do(*args)
@@ -167,7 +166,7 @@ class Crowd:
                     done += step
                     if beginner and done:
                         beginner = False
-                        begun()
+                        beginning(-1)
                     if self.over.is_set():
                         break
                 steps.close()
@@ -175,8 +174,9 @@ class Crowd:
             except BaseException:
                 there.send((done, traceback.format_exc()))
             if beginner:
-                begun()
+                beginning(-1)
 
+        beginning(not idle)
         process = self.context.Process(target=work, daemon=True)
         process.start()
         there.close()
