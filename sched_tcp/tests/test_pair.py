@@ -1532,10 +1532,10 @@ def test_far_end_breaks_rules(pair: Pair, what: str) -> None:
     with inside(pair.link.far):
         listener = socket.create_server((FAR[0], PEERS))
     listener.settimeout(SAFE)
-    carriers = []
+    clients, carriers = [], []
     with listener:
-        clients = [pair.client() for _ in range(2)]
         for n in (1, 2):
+            clients.append(pair.client())
             carrier = frames.Peer(listener.accept()[0])
             assert carrier.next()[0] == frames.HELLO
             if what == "begun anew":

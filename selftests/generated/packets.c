@@ -795,12 +795,14 @@ static void settle(const struct counts *before, unsigned long long offered)
 	else
 		tell_gate("release all", 0);
 	for (int i = 0; ; i++) {
+		int left = unfreed();	/* first: a packet is counted before it is freed */
+
 		look(&now);
-		if (!now.told.queue.qlen && !unfreed())
+		if (!now.told.queue.qlen && !left)
 			break;
 		if (i == PATIENCE)
 			errx(1, "%s: %u packets are left, %d bytes of packets are not freed",
-			     kind->name, now.told.queue.qlen, unfreed());
+			     kind->name, now.told.queue.qlen, left);
 		usleep(1000);
 	}
 	if (now.told.queue.backlog)

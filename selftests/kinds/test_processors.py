@@ -286,6 +286,7 @@ def ingress(kind: str, seconds: float) -> None:
         others.begin(obeyed, commands("change dev ifb0 root"), WHATEVER, *here, idle=True)
         others.go_on(seconds)
         others.end()
+        sending.go_on(0)  # who has not sent anything yet cannot any more
         run(f"ip netns del {SPACE}")
         sending.go_on(WHILE_IT_GOES)
         sending.end()

@@ -183,9 +183,11 @@ class Crowd:
         self.members.append(_Member(f"{do.__qualname__}{args}", process, here))
 
     def go_on(self, seconds: float) -> None:
-        """For so long, or longer on a busy machine: until all have begun"""
+        """For so long, or longer on a busy machine: until all have begun, or one is killed"""
         end = time.monotonic() + seconds
         while time.monotonic() < end or self.beginners.value:
+            if any(member.process.exitcode for member in self.members):
+                return  # end() tells of it
             time.sleep(0.05)
 
     def end(self) -> list[int]:
@@ -304,7 +306,7 @@ def receive(space: str, port: int) -> Iterator[int]:
 def transmit(address: str, port: int) -> Iterator[int]:
     """Send by TCP, in one connection after another: how many bytes."""
     while True:
-        with suppress(ConnectionError, TimeoutError):
+        with suppress(OSError):  # also if the flood took what asks for the neighbour's address
             with socket.create_connection((address, port), 1) as sock:
                 while True:
                     yield sock.send(bytes(1 << 16))
