@@ -36,8 +36,12 @@ _TROUBLE = re.compile(
 )
 _RACE = re.compile(_STAMP + r"BUG: KCSAN: (.*)")
 # The clock, which is read again if it was written meanwhile, and what a process is, of which the
-# scheduler reads another bit
-_KERNELS_OWN = re.compile(r"\b(?:timekeeping_update_from_shadow|ns_capable(?:_noaudit)?)\b")
+# scheduler reads another bit; and a filter that goes, which forgets the class that it is bound to
+# while a packet copies it: it says a number, too, and our kinds read only that
+_KERNELS_OWN = re.compile(
+    r"\b(?:timekeeping_update_from_shadow|ns_capable(?:_noaudit)?"
+    r"|__fl_delete / fl_classify|mall_classify / mall_destroy|u32_classify / u32_clear_hnode)\b"
+)
 _SIDE = re.compile(_STAMP + r".* to 0x[0-9a-f]+ of \d+ bytes by ")
 _INTERRUPT = re.compile(r"\s(?:handle_softirqs|__sysvec_\w+|sysvec_\w+)\+0x")
 _RACE_END = re.compile(_STAMP + r"={66}$")
