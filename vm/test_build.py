@@ -23,7 +23,7 @@ IT_DOES_NOT = [
     "sch_las/tests/host/log_rank.c",
     "sched_tcp/tests/fuzz/fuzz_core.c",
     "selftests/fuzz/fuzz.c",
-    "selftests/fuzz/corpus/las/01",
+    "selftests/fuzz/corpus/las.tar",
     "selftests/generated/run",
     "upstream/iproute2/util.c",
     "upstream/linux/Kconfig",

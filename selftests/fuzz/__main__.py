@@ -18,6 +18,7 @@ from pathlib import Path
 from vm.coverage import Counts
 from vm.root import VMError
 
+from .archive import pack
 from .build import (
     BUILD,
     HERE,
@@ -29,6 +30,7 @@ from .build import (
     counted,
     fuzzer,
     kept,
+    kept_folder,
     reason,
     soak,
     symbolizer,
@@ -66,8 +68,8 @@ def fuzz(
     artifacts = f"-artifact_prefix={home}/{kind}-"
     command = [*limit, "nice", program, *OPTIONS, f"-max_total_time={time}", artifacts]
     command += [found]
-    if not from_nothing:
-        command += filter(Path.is_dir, [corpus(kind)])
+    if not from_nothing and kept(kind):
+        command += [kept_folder(kind)]
     with open(log, "w") as out:
         done = subprocess.run(command, stderr=out, env=os.environ | ASAN | symbolizer())
     text = log.read_text(errors="replace")
@@ -93,20 +95,21 @@ def run(kinds: list[str], time: int) -> int:
 
 
 def keep(kinds: list[str]) -> int:
-    """Of what was found and what is kept in the tree, keep there what reaches the same places, and
-    what has a name instead of a number: it was a bug once."""
+    """Write the archive in the tree anew. It keeps the fewest inputs that reach what all of those
+    found and kept reach, numbered, and each input with a name instead of a number: such an input
+    has shown a bug once."""
     for kind, program in zip(kinds, build(fuzzer(), kinds), strict=True):
-        least, found = BUILD / f"least_{kind}", [BUILD / f"corpus_{kind}", corpus(kind)]
+        before = {path.name: path.read_bytes() for path in kept(kind)}
+        least, found = BUILD / f"least_{kind}", [BUILD / f"corpus_{kind}", kept_folder(kind)]
         shutil.rmtree(least, ignore_errors=True)
         least.mkdir(parents=True)
         # How often a place is reached is not to count: there would be thousands of files.
         merge = ["nice", program, *OPTIONS, "-set_cover_merge=1", "-use_counters=0", least]
         subprocess.run([*merge, *filter(Path.is_dir, found)], check=True, env=os.environ | ASAN)
-        corpus(kind).mkdir(parents=True, exist_ok=True)
-        for file in corpus(kind).glob("[0-9]*"):
-            file.unlink()
+        inputs = {name: data for name, data in before.items() if not name[0].isdigit()}
         for number, file in enumerate(sorted(least.iterdir()), 1):
-            shutil.copy(file, corpus(kind) / f"{number:02}")
+            inputs[f"{number:02}"] = file.read_bytes()
+        pack(corpus(kind), inputs)
     return 0
 
 

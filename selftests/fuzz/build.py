@@ -19,6 +19,8 @@ from pathlib import Path
 from vm.kernels import NATIVE, OWN, make_kernel
 from vm.root import OWN_ROOT, SOURCE_KEPT, VMError, locked, make_root
 
+from .archive import unpack
+
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parents[1]
 BUILD = TREE / "build/fuzz"
@@ -263,12 +265,18 @@ def library(source: Path) -> Path:
 
 
 def corpus(kind: str) -> Path:
-    """Where inputs are kept in the tree"""
-    return HERE / "corpus" / kind
+    """The archive in the tree that keeps the qdisc's inputs; a new qdisc has none"""
+    return HERE / "corpus" / f"{kind}.tar"
+
+
+def kept_folder(kind: str) -> Path:
+    """Where kept() unpacks the inputs"""
+    return BUILD / f"kept_{kind}"
 
 
 def kept(kind: str) -> list[Path]:
-    return sorted(corpus(kind).iterdir())
+    """The files of the inputs that the tree keeps, unpacked"""
+    return unpack(corpus(kind), kept_folder(kind)) if corpus(kind).exists() else []
 
 
 def reason(said: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sched_tcp.tests.programs import FOLDER, build, run
+from selftests.fuzz.archive import unpack
 
 FUZZ = FOLDER / "tests/fuzz"
 TIMES = {"core": 100}  # of each file; the others are quicker
@@ -19,7 +20,7 @@ def test_replay(path: Path, tmp_path: Path) -> None:
     wrapped = " ".join(re.findall(r"--wrap=(\w+)", text))
     made = f"tests/fuzz/{path.name} tests/host/replay.c {sources}"
     program = build(tmp_path / name, made, wrap=wrapped)
-    files = sorted((FUZZ / "corpus" / name).iterdir())
+    files = unpack(FUZZ / "corpus" / f"{name}.tar", tmp_path / "inputs")
     times = TIMES.get(name, 2000)
     done = run(program, str(times), *files)
     assert (done.returncode, done.stderr) == (0, "")
