@@ -4,9 +4,9 @@
 Each run's numbers are kept as CSVs in docs/results/, from which the page and its pictures are made.
 They are written when an experiment has ended, so that all of it may be run in parts (--only); the
 page has what there is. With --quick it is a small part in short, and with another seed all of it,
-both in build/figures/. On another kernel than the native one it is kept in docs/results/KERNEL/,
-from which docs/kernels.md tells how far the two are apart. What has run before with the same
-kernel, modules and scripts is not run again.
+both in build/figures/. On another kernel than the native one only the CSVs are written, to
+build/figures/KERNEL/. What has run before with the same kernel, modules and scripts is not run
+again.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from lab.measure.numbers import measure
 from lab.measure.reading import DataError
 from lab.measure.rows import Rows
 from lab.measure.tables import format_rows
-from lab.page import kernels, readme
+from lab.page import readme
 from lab.page.results import BOUNDS, Page, write
 from lab.page.stored import load_notes, store
 from lab.papers.index import modelled
@@ -198,7 +198,7 @@ def main() -> int:
         name += "" if options.seed is None else f"-seed-{options.seed}"
         where = LAB.parent / "build/figures" / name
     elif options.kernel != NATIVE:
-        where = RESULTS / options.kernel
+        where = LAB.parent / "build/figures" / options.kernel
     runs = once(parts(options.seed, quick, options.only))
     unmet: list[Verdict] = []
     if not (options.page or options.theory):
@@ -211,8 +211,8 @@ def main() -> int:
         for part, _ in runs:
             check(part.experiment, built)
         unmet = [one for one in run(runs, built, slots, where) if not one.met]
-    if where.parent == RESULTS:  # another kernel's, which have no page but that of both
-        (RESULTS.parent / kernels.PAGE).write_text(kernels.text(RESULTS))
+    if where.name == options.kernel:  # has no page
+        print(f"CSVs: {where}")
         return tell_unmet(unmet, load_notes(RESULTS).get(BOUNDS, {}))
     if not options.page:
         store(where, THEORY, modelled())
@@ -220,5 +220,4 @@ def main() -> int:
     page = write(where, short)
     if where == RESULTS:
         readme.write(where, page.results)
-        (RESULTS.parent / kernels.PAGE).write_text(kernels.text(RESULTS))
     return tell(page, unmet, where, quick or bool(options.only))

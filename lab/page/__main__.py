@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether docs/results.md, the pages and pictures in docs/results/, docs/kernels.md, README.md and
-docs/security.md are what the CSVs make, and whether what these two and the man pages state are
-their numbers.
+"""Whether docs/results.md, the pages and pictures in docs/results/, README.md and docs/security.md
+are what the CSVs make, and whether what these two and the man pages state are their numbers.
 
 Pictures are compared if the matplotlib at hand is that which has drawn them: how it lays out
 differs between versions, and which one a machine has is its distribution's affair.
@@ -11,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.page import kernels, readme, results, stated, stored, svg
+from lab.page import readme, results, stated, stored, svg
 from lab.run.guests import RESULTS
 
 KINDS = ("*.csv", "*.md", "*.svg")  # that are generated
@@ -43,9 +42,6 @@ def differences(where: Path, *texts: Path) -> list[str]:
         found = [f"docs/{where.name}/{name}" for name in other_files(where, anew)]
         if anew.with_suffix(".md").read_text() != where.with_suffix(".md").read_text():
             found.append(f"docs/{where.name}.md")
-    both = where.with_name(kernels.PAGE)
-    if not both.exists() or both.read_text() != kernels.text(where):
-        found.append(f"docs/{both.name}")
     texts_differ = (p for p in texts if readme.renewed(p, where, page.results) != p.read_text())
     return found + [path.name for path in texts_differ]
 

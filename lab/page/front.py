@@ -72,8 +72,7 @@ def front(
         f"time, on no real link. All of it is made from the CSVs in [{where}/]({where}), the same "
         "to the byte; `make figures` measures them anew. Of several seeds there are the mean "
         "and its 95 % confidence interval. [experiments.md](experiments.md) tells how to measure "
-        "something of your own, [kernels.md](kernels.md) how far the native kernel, on which all "
-        "of it runs, is from a distribution's.\n"
+        "something of your own.\n"
     )
     yield from which(chosen, where)
     yield "## Comparisons\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.measure.rows import interval
-from lab.page import comparisons, effect, kernels
+from lab.page import comparisons, effect
 from lab.page.advice import choose
 from lab.page.costs import costs
 from lab.page.experiment_pictures import draw_experiment
@@ -147,7 +147,7 @@ class Page:
         """Those that explain nothing, but for items that are not measured yet."""
         later = {i.key for items in ITEMS.values() for i in items if not self.measured(i)}
         for item, patterns in self.notes.items():
-            for pattern in patterns if item not in {ABOUT, BOUNDS, kernels.NOTE, *later} else ():
+            for pattern in patterns if item not in {ABOUT, BOUNDS, *later} else ():
                 if (item, pattern) not in self.used:
                     yield f"{item}: nothing deviates where a note is on {pattern!r}"
 

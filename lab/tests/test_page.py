@@ -9,7 +9,7 @@ import pytest
 from lab.measure.reading import DataError
 from lab.measure.rows import Rows
 from lab.page import __main__ as page
-from lab.page import kernels, readme, results, stored, svg
+from lab.page import readme, results, stored, svg
 from lab.run.guests import RESULTS
 
 SVG = "<!-- matplotlib {} -->\n<svg>{}</svg>"
@@ -40,7 +40,6 @@ def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "notes.toml").write_text("")
     (directory / "demo.txt").write_text("a table\n\nof two parts\n")
     results.write(directory)
-    (tmp_path / kernels.PAGE).write_text(kernels.text(directory))
     beside = tmp_path / "README.md"
     beside.write_text(readme.README.read_text())
     beside.write_text(readme.renewed(beside, directory, stored.load(directory)))
@@ -104,10 +103,6 @@ def test_what_is_not_up_to_date(where: Path) -> None:
     beside.write_text(whole.replace("With 3 seeds", "With 4 seeds"))
     assert found() == ["README.md"]
     beside.write_text(whole)
-    both = where.with_name(kernels.PAGE)
-    both.write_text("something")
-    assert found() == ["docs/kernels.md"]
-    both.write_text(kernels.text(where))
     where.with_suffix(".md").write_text("something")
     assert found() == ["docs/results.md"]
     results.write(where)
