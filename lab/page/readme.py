@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.commands.bench import MEMORY_CSV
 from lab.measure.reading import DataError
-from lab.measure.rows import interval, means
+from lab.measure.rows import Means, interval, means
 from lab.measure.tables import format_rows
 from lab.page.costs import MEASURED, read_costs
 from lab.page.markdown import markdown
@@ -38,6 +38,21 @@ IMPOLITE = {
     "tuples-1514 12mbit": "",
 }
 BESIDE = ("las", "sqf", "sift", "run2c", "fq_codel", "cake")
+# In security.md, too: cases and qdiscs of forged, and how the table names them
+FORGED = {
+    "one": "never; packets of 64 bytes",
+    "forged-64 1": "with each packet of 64 bytes",
+    "forged-1514 1": "with each packet of 1514 bytes",
+    "forged-64 60000": "every 2.6 s; packets of 64 bytes",
+}
+FORGED_QDISCS = {
+    "las": "las",
+    "las-hosts": "las hosts src",
+    "las-hosts-1024": "las hosts src host_records 1024",
+    "sqf-hosts": "sqf hosts src",
+    "cake-hosts": "cake dual-srchost",
+    "fq_codel": "fq_codel",
+}
 PART = r"(<!-- begin: {name} -->\n\n).*?(\n<!-- end: {name} -->)"
 
 
@@ -81,23 +96,40 @@ def costs() -> str:
 
 def impolite(results: Results) -> str:
     """Of five downloads, short flows and a call, what each qdisc leaves them."""
-    if "impolite" not in results:
-        raise DataError("security.md: there is no impolite.csv")
-    found = means(results["impolite"])
+    found = _stored(results, "impolite")
     lines = [["", *BESIDE]]
     for case, text in IMPOLITE.items():
         cells = [case + text]
         for values in (found[case][qdisc] for qdisc in BESIDE):
             shorts = f"{values['shorts ms']:.0f}" if "shorts ms" in values else "none"
-            call = f"{values['call loss %']:.0f} % {values['call p99 ms']:.0f}"
-            cells.append(f"{values['tcp Mbit/s']:.1f}, {shorts}, {call}")
+            cells.append(f"{values['tcp Mbit/s']:.1f}, {shorts}, {_call(values)}")
         lines.append(cells)
     return "\n".join(markdown(lines)) + "\n"
 
 
+def forged(results: Results) -> str:
+    """What each qdisc leaves five downloads and a call beside a flood from forged sources."""
+    found = _stored(results, "forged")
+    lines = [["the source changes", *FORGED_QDISCS.values()]]
+    for case, text in FORGED.items():
+        each = (found[case][qdisc] for qdisc in FORGED_QDISCS)
+        lines.append([text, *(f"{values['tcp Mbit/s']:.1f}, {_call(values)}" for values in each)])
+    return "\n".join(markdown(lines)) + "\n"
+
+
+def _stored(results: Results, name: str) -> Means:
+    if name not in results:
+        raise DataError(f"security.md: there is no {name}.csv")
+    return means(results[name])
+
+
+def _call(values: dict[str, float]) -> str:
+    return f"{values['call loss %']:.0f} % {values['call p99 ms']:.0f}"
+
+
 def parts_of(name: str, where: Path, results: Results) -> dict[str, str]:
     if name == SECURITY.name:
-        return {"impolite": impolite(results)}
+        return {"impolite": impolite(results), "forged": forged(results)}
     return {"demo": demo(where), "excess": excess(results), "costs": costs()}
 
 

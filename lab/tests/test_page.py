@@ -69,11 +69,24 @@ def test_numbers_of_security(tmp_path: Path) -> None:
                 numbers = {"tcp Mbit/s": 2.0 * seed, "call loss %": 4.0 * seed, "call p99 ms": 7.0}
                 numbers |= {} if qdisc == "cake" else {"shorts ms": 50.0 * seed}
                 rows[case, qdisc, seed] = numbers
+    forged = {
+        (case, qdisc, seed): {"tcp Mbit/s": 3.0, "call loss %": 2.0 * seed, "call p99 ms": 5.0}
+        for case in readme.FORGED
+        for qdisc in readme.FORGED_QDISCS
+        for seed in (1, 2)
+    }
     path = tmp_path / "security.md"
-    path.write_text("<!-- begin: impolite -->\n\nold\n\n<!-- end: impolite -->\n")
+    names = ("forged", "impolite")
+    path.write_text("".join(f"<!-- begin: {n} -->\n\nold\n\n<!-- end: {n} -->\n" for n in names))
     with pytest.raises(DataError, match="there is no impolite.csv"):
-        readme.renewed(path, tmp_path, {})
-    lines = readme.renewed(path, tmp_path, {"impolite": rows}).splitlines()
+        readme.renewed(path, tmp_path, {"forged": forged})
+    with pytest.raises(DataError, match="there is no forged.csv"):
+        readme.renewed(path, tmp_path, {"impolite": rows})
+    text = readme.renewed(path, tmp_path, {"forged": forged, "impolite": rows})
+    assert (
+        f"| with each packet of 64 bytes |{' 3.0, 3 % 5 |' * len(readme.FORGED_QDISCS)}\n" in text
+    )
+    lines = text[text.index("<!-- begin: impolite") :].splitlines()
     assert lines[2] == "|  | las | sqf | sift | run2c | fq_codel | cake |"
     both = "3.0, 75, 6 % 7"
     assert lines[4] == f"| polite | {' | '.join([both] * 5)} | 3.0, none, 6 % 7 |"
