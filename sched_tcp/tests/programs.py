@@ -13,33 +13,33 @@ TREE = FOLDER.parent
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 TIMEOUT = 300  # seconds, if something hangs
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
-FLAGS = "-O2 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-missing-field-initializers -Werror"
+
+
+def _made(name: str, source: str = "") -> str:
+    """The path of a program. It is built first, unless this is a guest (vm/daemon.py)."""
+    if "SF_MODE" in os.environ:
+        return f"/usr/sbin/{name}"
+    program = TREE / "build/sched_tcp" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    words = ["make", "-s", "-C", str(FOLDER), str(program), f"PROGRAM={program}"]
+    subprocess.run([*words, *([f"SOURCES={source}"] if source else [])], check=True)
+    return str(program)
 
 
 @functools.cache
 def churn() -> str:
-    """The path of the program churn."""
-    program = TREE / "build/sched_tcp/churn"
-    source = HERE / "churn.c"
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        fresh = program.with_name(f"churn.{os.getpid()}")
-        words = [os.environ.get("CC", "cc"), *FLAGS.split(), "-o", str(fresh), str(source)]
-        subprocess.run(words, check=True)
-        fresh.rename(program)
-    return str(program)
+    return _made("churn", "tests/churn.c")
+
+
+@functools.cache
+def certify() -> str:
+    return _made("certify", "tests/certify.c")
 
 
 @functools.cache
 def daemon() -> str:
-    """That of sched-tcp; SCHED_TCP tells of another one, such as one with sanitizers."""
-    if "SCHED_TCP" in os.environ:
-        return os.environ["SCHED_TCP"]
-    program = TREE / "build/sched_tcp/sched-tcp"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    words = ["make", "-s", "-C", str(FOLDER), str(program), f"PROGRAM={program}"]
-    subprocess.run(words, check=True)
-    return str(program)
+    """The daemon sched-tcp. SCHED_TCP names another one, for example one with sanitizers."""
+    return os.environ.get("SCHED_TCP") or _made("sched-tcp")
 
 
 def sanitized() -> bool:

@@ -45,7 +45,7 @@ from sched_tcp.tests.pair import (
     nothing,
     until,
 )
-from sched_tcp.tests.programs import sanitized
+from sched_tcp.tests.programs import certify, sanitized
 
 POLICIES = ("tcp", "srpt", "las", "fair", "mu")
 TIMES = int(os.environ.get("CONNECTIONS", "1"))
@@ -173,44 +173,18 @@ def with_key(pair: Pair, near: str = "5a" * 32, far: str = "5a" * 32) -> str:
     return f'psk = "{pair.near.home.parent}/SIDE/key"'
 
 
-def openssl(*words: str, cwd: Path) -> None:
-    subprocess.run(["openssl", *words], cwd=cwd, check=True, capture_output=True)
-
-
-def authority(home: Path, name: str) -> None:
-    openssl(
-        *"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj".split(),
-        *(f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem"),
-        cwd=home,
-    )
-
-
-def certificate(home: Path, by: str, name: str, to: str | None = None) -> None:
-    """That has the DNS name @name; files are named @to."""
-    to = to or name
-    openssl(
-        *"req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj".split(),
-        *(f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
-        *("-keyout", f"{to}.key", "-out", f"{to}.csr"),
-        cwd=home,
-    )
-    (home / f"{to}.ext").write_text(f"subjectAltName=DNS:{name}\n")
-    openssl(
-        *f"x509 -req -days 2 -in {to}.csr -CA {by}.pem -CAkey {by}.key -CAcreateserial".split(),
-        *("-out", f"{to}.pem", "-extfile", f"{to}.ext"),
-        cwd=home,
-    )
-    (home / f"{to}.key").chmod(0o600)
+def certificate(home: Path, to: str, name: str, by: str | None = None) -> None:
+    """Write `to`.pem and `to`.key with the DNS name `name`, signed by authority `by` or itself."""
+    subprocess.run([certify(), to, name, *([by] if by else [])], cwd=home, check=True)
 
 
 def with_certificates(pair: Pair, near: str = "near", by: str = "ca") -> str:
     """@near: which certificate the origin has, @by: by whom"""
     home = pair.near.home.parent
-    authority(home, "ca")
-    if by != "ca":
-        authority(home, by)
-    certificate(home, by, near, "near")
-    certificate(home, "ca", "far")
+    for authority in {"ca", by}:
+        certificate(home, authority, authority)
+    certificate(home, "near", near, by)
+    certificate(home, "far", "far", "ca")
     return (
         f'certificate = "{home}/SIDE.pem" key = "{home}/SIDE.key" authority = "{home}/ca.pem" '
         f'name = "OTHER"'
