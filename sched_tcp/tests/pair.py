@@ -27,6 +27,9 @@ SERVERS = range(9000, 9004)
 PROXIED, SOCKS = 8090, 1080
 SAFE = int(os.environ.get("SAFE", "60"))  # seconds, if something hangs
 LIBC = ctypes.CDLL(None, use_errno=True)
+PIDFD_GETFD = 438  # a system call that Python has no function for
+INET_STREAM = [(family, socket.SOCK_STREAM) for family in (socket.AF_INET, socket.AF_INET6)]
+TCP_ESTABLISHED = 1  # in struct tcp_info
 
 
 @contextmanager
@@ -51,6 +54,40 @@ def until(what: Callable[[], object], why: str = "") -> None:
 
 def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
+
+
+def copies_of_sockets(process: int) -> Iterator[socket.socket]:
+    """The sockets of another process. Whoever gets one closes it."""
+    with os.fdopen(os.pidfd_open(process)) as other:
+        for name in sorted(map(int, os.listdir(f"/proc/{process}/fd"))):
+            copy = LIBC.syscall(PIDFD_GETFD, other.fileno(), name, 0)
+            if copy < 0:
+                continue  # closed since it was listed
+            try:
+                made = socket.socket(fileno=copy)
+            except OSError:
+                os.close(copy)  # not a socket
+            else:
+                yield made
+
+
+def is_established(connection: socket.socket, port: int) -> bool:
+    if (connection.family, connection.type) not in INET_STREAM:
+        return False
+    state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state == TCP_ESTABLISHED and connection.getpeername()[1] == port
+
+
+def break_connections(process: int, port: int, step: int = 1) -> None:
+    """Reset each `step`-th TCP connection of a process to this port. Both ends see a reset, unless
+    the packet is lost."""
+    number = 0
+    for each in copies_of_sockets(process):
+        with each:
+            if is_established(each, port):
+                if number % step == 0:
+                    LIBC.connect(each.fileno(), bytes(16), 16)  # AF_UNSPEC: disconnect
+                number += 1
 
 
 class Link:
@@ -80,6 +117,16 @@ class Link:
             with inside(netns):
                 for name, value in (("ip_local_port_range", "10000 65000"), ("tcp_tw_reuse", "1")):
                     Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
+
+    @contextmanager
+    def lost(self) -> Iterator[None]:
+        """IPv4 packets from near to far are lost."""
+        wrong = "nud permanent lladdr 02:00:00:00:00:99".split()
+        ip("-n", self.near, "neigh", "replace", FAR[0], "dev", "eth0", *wrong)
+        try:
+            yield
+        finally:
+            ip("-n", self.near, "neigh", "delete", FAR[0], "dev", "eth0")
 
     @contextmanager
     def slow(self, rate: str) -> Iterator[None]:

@@ -40,8 +40,8 @@ from sched_tcp.tests.pair import (
     Daemon,
     Link,
     Pair,
+    break_connections,
     inside,
-    ip,
     nothing,
     until,
 )
@@ -335,20 +335,7 @@ def test_carriers_break(pair: Pair) -> None:
     with pair.link.slow("30mbit"):
         for _ in range(30):
             time.sleep(0.3)
-            words = ["ss", "--kill", "-tnH", "state", "established", "dport", f":{PEERS}"]
-            listed = subprocess.run(
-                ["ip", "netns", "exec", pair.link.near, *words[:1], *words[2:]],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout.split("\n")
-            ports = [line.split()[2].rsplit(":", 1)[1] for line in listed if line]
-            for port in ports[::10]:
-                subprocess.run(
-                    ["ip", "netns", "exec", pair.link.near, *words, "sport", f":{port}"],
-                    capture_output=True,
-                    check=True,
-                )
+            break_connections(pair.near.process.pid, PEERS, 10)
         what = judged(churn, broken=True)
     assert what["broken"]
     churned(pair, 60)
@@ -563,12 +550,9 @@ def test_far_end_has_not_heard(pair: Pair) -> None:
     pair.configure(f"{TUNNEL} one-carrier = yes")
     pair.begin()
     echo(pair)
-    lost = f"neigh replace {FAR[0]} dev eth0 nud permanent lladdr 02:00:00:00:00:99".split()
-    ip("-n", pair.link.near, *lost)
-    words = f"ss --kill -tnH state established dport :{PEERS}".split()
-    subprocess.run(["ip", "netns", "exec", pair.link.near, *words], check=True)
-    until(lambda: pair.near.logged("carrier-broken"))
-    ip("-n", pair.link.near, "neigh", "delete", FAR[0], "dev", "eth0")
+    with pair.link.lost():
+        break_connections(pair.near.process.pid, PEERS)
+        until(lambda: pair.near.logged("carrier-broken"))
     echo(pair)
 
 
