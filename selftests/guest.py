@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "kmemleak: the kernel has to look for leaks",
         "drop_reasons: the kernel has to tell them",
         "has: only kinds with this option",
-        "sched_tcp: sched-tcp has to be there",
+        "tproxy: sched-tcp has to be installed and the kernel has to have nftables' tproxy",
         "programs: tests programs rather than the kernel, so not where that looks for bugs",
         "processors: several of them at once, for as long as --time says; where races are looked"
         " for, or bugs",
@@ -61,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         " ours at length, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
+        "long: takes minutes, so is run only if asked for by -m",
     ):
         config.addinivalue_line("markers", mark)
 
@@ -93,8 +94,8 @@ def _cannot(item: pytest.Item) -> str:
         return "user-mode Linux has no kprobes"
     if item.get_closest_marker("kprobes") and FOREIGN:
         return "run2c_isn does not know this processor's registers, or is not tried on it"
-    if item.get_closest_marker("sched_tcp") and not SCHED_TCP.exists():
-        return "sched-tcp is built for the distributions' kernels"
+    if item.get_closest_marker("tproxy") and (OWN == "native" or not SCHED_TCP.exists()):
+        return "only the distributions' kernels have sched-tcp and tproxy"
     if item.get_closest_marker("mended") and os.uname().release.startswith("5.10."):
         return "5.10 has bugs of its own there, which were mended later"
     if item.get_closest_marker("clock") and not HOST_CLOCK.exists():
@@ -111,6 +112,8 @@ def _cannot(item: pytest.Item) -> str:
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("one_kernel") and OWN != "native":
         return "one kernel is enough"
+    if item.get_closest_marker("long") and not item.config.option.markexpr:
+        return "takes minutes, and is run with -m long"
     return ""
 
 

@@ -24,11 +24,11 @@ from selftests import smoke
 
 from . import verdicts
 from .build import CHECKOUT, prepare
-from .daemon import make_daemon
+from .daemon import guest_programs
 from .guest import Guest
 from .kernels import COVERAGE, KCSAN, NATIVE, SANITIZED
 from .processors import FOREIGN, ROOTLESS
-from .root import SUITES, VMError
+from .root import VMError
 
 # Beside each other: either takes as long as guests with all tests of a kernel, and sleeps at times
 HOST_TESTS = {
@@ -150,7 +150,7 @@ class InGuest(Task):
             job=str(CHECKOUT / "selftests/run"),
             args=self.arguments,
             seed=self.seed,
-            files={"/usr/sbin/sched-tcp": make_daemon()} if self.kernel in SUITES else {},
+            files=guest_programs(self.kernel),
             timeout=(TIMEOUT_DEBUG if self.kernel == "debug" else TIMEOUT) + self.more,
             silence=SILENCE + self.more,
         )

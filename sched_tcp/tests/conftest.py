@@ -3,4 +3,6 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: takes minutes")
+    """The markers of selftests/guest.py, which is not loaded on the host."""
+    for mark in ("long: takes minutes", "one_kernel: one kernel is enough"):
+        config.addinivalue_line("markers", mark)

@@ -17,7 +17,7 @@ import pytest
 
 from selftests.lib.command import run
 
-pytestmark = [pytest.mark.each_kernel, pytest.mark.sched_tcp]
+pytestmark = [pytest.mark.each_kernel, pytest.mark.tproxy]
 
 LINKS = (("cli", "c0", "near", "n0"), ("near", "n1", "far", "f0"), ("far", "f1", "srv", "s0"))
 FAMILIES = {"4": "10.{}.0.{}", "6": "fd0{}::{}"}

@@ -5,14 +5,16 @@ import json
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from sched_tcp.tests.faulty_relay import FAULTS
+from sched_tcp.tests.programs import HERE as TESTS
 from sched_tcp.tests.programs import churn, free_ports
 
-RELAY = Path(__file__).with_name("faulty_relay.py")
+pytestmark = pytest.mark.one_kernel
+
+RELAY = TESTS / "faulty_relay.py"
 
 
 def counts(

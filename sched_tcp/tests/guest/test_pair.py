@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two daemons, each in a network namespace, tried from outside.
+"""Two daemons, each in a network namespace, tested from outside.
 
-Whether bytes are right and ends are told is judged by churn; here is what else can happen.
-With CONNECTIONS=8 in the environment there are as many times more, for a quarter of an hour. Those
-with the mark long take minutes, and more on a busy machine: make test leaves them to who runs this
-file.
+churn checks the bytes and the ends of connections (sched_tcp/tests/churn.c). Everything else is
+checked here.
+
+`make test` runs these tests in a guest of the native kernel, where waiting takes no real time and a
+busy machine changes nothing. To look for bugs, run them on a host as root, with a daemon that has
+sanitizers:
+
+    SCHED_TCP=PROGRAM python3 -m pytest --import-mode=importlib sched_tcp/tests/guest/test_pair.py
+
+CONNECTIONS=8 in the environment multiplies the number of connections by 8. Tests with the marker
+`long` take minutes on a host.
 """
 
 import json
@@ -46,6 +53,8 @@ from sched_tcp.tests.pair import (
     until,
 )
 from sched_tcp.tests.programs import certify, sanitized
+
+pytestmark = pytest.mark.one_kernel
 
 POLICIES = ("tcp", "srpt", "las", "fair", "mu")
 TIMES = int(os.environ.get("CONNECTIONS", "1"))
