@@ -45,11 +45,12 @@ def inside(netns: str) -> Iterator[None]:
 
 
 def until(what: Callable[[], object], why: str = "") -> None:
-    """Waits until it is so."""
-    end = time.monotonic() + SAFE
+    """Wait until what() is true. The pauses between two calls grow from 20 to 200 ms."""
+    end, pause = time.monotonic() + SAFE, 0.02
     while not what():
         assert time.monotonic() < end, why or "waited for too long"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.25 * pause, 0.2)
 
 
 def ip(*words: str) -> None:

@@ -133,10 +133,10 @@ def abort(connection: socket.socket) -> None:
 
 
 def exactly(connection: socket.socket, length: int) -> bytes:
-    data = b""
-    while len(data) < length and (more := connection.recv(length - len(data))):
+    data = bytearray()
+    while len(data) < length and (more := connection.recv(min(length - len(data), 1 << 18))):
         data += more
-    return data
+    return bytes(data)
 
 
 def echo(pair: Pair, data: bytes = b"all is well") -> None:
@@ -223,7 +223,7 @@ def test_policy(pair: Pair, policy: str, trust: str) -> None:
     pair.configure(TRUSTS[trust](pair), policy=policy, more=MANY)
     with pair.link.slow("100mbit"):
         pair.begin()
-        churned(pair, 200, "--at-once", "300", "--largest", "5000000")
+        churned(pair, 120, "--at-once", "200", "--largest", "5000000")
         pair.empty()
 
 
