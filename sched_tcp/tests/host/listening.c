@@ -8,6 +8,8 @@
  * type 0, and so on. The flow's line comes when its client has ended; if it opens, "hello" is
  * sent. SIGUSR1 takes all descriptors away that are not used, SIGUSR2 gives them back, and at the
  * end of stdin all is closed, else the status is not 0.
+ *
+ * The clock of listen.c stands still. Each byte on stdin moves it on by one second.
  */
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../flow.h"
@@ -27,6 +30,14 @@
 
 static struct event_base *base;
 static enum outcome outcome;
+static time_t now = 1000;	/* s */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = (struct timespec){ .tv_sec = now };
+	return 0;
+}
 
 static void hex(const char *key, const unsigned char *data, size_t len)
 {
@@ -140,8 +151,12 @@ static void on_stdin(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	(void)arg;
-	if (!read(fd, &c, 1))
+	if (!read(fd, &c, 1)) {
 		event_base_loopbreak(base);
+		return;
+	}
+	now++;
+	puts("clock");
 }
 
 static void set_address(union address *address, const char *text, uint16_t port)
