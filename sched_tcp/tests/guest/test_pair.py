@@ -287,6 +287,18 @@ def test_user(pair: Pair) -> None:
     churned(pair, 20)
 
 
+def test_silent_control_client(pair: Pair) -> None:
+    """The control socket closes a connection after 10 s without a command."""
+    pair.configure()
+    pair.begin()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(pair.near.control))
+        client.settimeout(SAFE)
+        begun = time.monotonic()
+        assert client.recv(1) == b""
+        assert time.monotonic() - begun > 9
+
+
 # ------------------------------------------------------------------ one of them goes away
 
 
