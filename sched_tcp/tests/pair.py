@@ -233,6 +233,7 @@ class Pair:
         self.near = Daemon(link.near, home / "near")
         self.far = Daemon(link.far, home / "far")
         self.both = self.near, self.far
+        self.helpers: list[subprocess.Popen[str]] = []  # they end with the pair
 
     def configure(
         self, trust: str = TUNNEL, *, policy: str = "srpt", six: bool = False, more: str = ""
@@ -271,6 +272,9 @@ class Pair:
         for each in self.both:
             if each.process:
                 each.end(signal.SIGKILL)
+        for helper in self.helpers:
+            helper.kill()
+            helper.wait()
 
     def empty(self) -> None:
         """After all is over nothing is left of it, in either."""

@@ -96,7 +96,9 @@ def judged(process: subprocess.Popen[str], *, broken: bool = False) -> dict[str,
 
 def churning(pair: Pair, connections: int, *options: str, **how: object) -> subprocess.Popen[str]:
     words = pair.churn("--connections", str(connections * TIMES), *options, **how)
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    churn = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pair.helpers.append(churn)
+    return churn
 
 
 def churned(pair: Pair, connections: int, *options: str, **how: object) -> dict[str, int]:
