@@ -11,11 +11,12 @@ import stat
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from .build import CHECKOUT, INSIDE, Built, sources
+from .bytecode import bytecode
 from .machine import FUNCTIONAL
 from .processors import ROOTLESS
 from .root import GUEST_PACKAGES, VMError, locked, need, packages
@@ -133,11 +134,13 @@ def _base(built: Built) -> Path:
     path = root.parent / f"base-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.cpio"
     with locked(root.parent / "base.lock"):
         if not path.exists():
-            # Times are kept: Python would compile everything anew, were a source's time changed.
             pruned = re.compile("|".join(map(fnmatch.translate, _PRUNED)))
             foreign = _foreign(root)
             tree = scan(root, lambda n: n in foreign or bool(pruned.match(n)), mtime=True)
             _add_applets(tree, built.builder)
+            for name, node in tree.items():
+                if name.endswith(".pyc"):
+                    tree[name] = replace(node, data=_unchecked(node.read()))
             partial = path.with_suffix(".tmp")
             with open(partial, "wb") as out:
                 write(tree, out)
@@ -145,6 +148,13 @@ def _base(built: Built) -> Path:
                 old.unlink()
             partial.rename(path)
     return path
+
+
+def _unchecked(bytecode: bytes) -> bytes:
+    """The same for Python to take whatever the time of the source is (PEP 552). A kernel without
+    CONFIG_INITRAMFS_PRESERVE_MTIME gives all files the time of its start, so that each program in
+    Python would compile all modules that it imports."""
+    return bytecode[:4] + (1).to_bytes(4, "little") + bytes(8) + bytecode[16:]
 
 
 def module_dependencies(modules: Path) -> dict[str, list[str]]:
@@ -372,6 +382,8 @@ def make(
         tree = _kernel_parts(built)
         tree.update(scan(built.upper, lambda name: name == INSIDE))
         tree.update(_tests(built, lambda name: True))
+        modules = {path: node.read() for path, node in tree.items() if path.endswith(".py")}
+        tree |= {path: file(data) for path, data in bytecode(built, modules).items()}
     tree.update(files)
     if small:
         _add_libraries(tree, built.root)
