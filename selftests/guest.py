@@ -37,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", default="1/1", help="I/N: of N parts of all tests the I-th")
     parser.addoption("--time", type=float, default=90, help="seconds for several processors")
     parser.addoption("--share", default="", help="S/N: of what is alike on all kernels an N-th")
+    parser.addoption("--long", action="store_true", help="also tests that take minutes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,7 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
         " ours at length, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
-        "long: takes minutes, so is run only if asked for by -m",
+        "long: takes minutes; make test-all runs it, and make test where the change touches its"
+        " folder",
     ):
         config.addinivalue_line("markers", mark)
 
@@ -112,8 +114,8 @@ def _cannot(item: pytest.Item) -> str:
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("one_kernel") and OWN != "native":
         return "one kernel is enough"
-    if item.get_closest_marker("long") and not item.config.option.markexpr:
-        return "takes minutes, and is run with -m long"
+    if item.get_closest_marker("long") and not item.config.getoption("--long"):
+        return "takes minutes: left to make test-all"
     return ""
 
 
