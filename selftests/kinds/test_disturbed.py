@@ -24,7 +24,7 @@ ALARM = Path("/sys/class/rtc/rtc0/wakealarm")
 LOOKS = f"""while :; do
 	tc -n {NETNS} -s qdisc show dev q0
 	tc -n {NETNS} -s class show dev q0
-	sleep 0.002
+	sleep 0.01
 done"""
 FLOOD = """
 import socket, sys, time
