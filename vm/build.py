@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import processors
@@ -17,6 +18,7 @@ from .root import (
     OWN_ROOT,
     SUITES,
     VMError,
+    cache_dir,
     in_namespace,
     kernel_version,
     locked,
@@ -29,6 +31,8 @@ from .root import (
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 KERNELS = (*SUITES, *FOREIGN, *OWN)
+BUILDS = 8  # of the tree that the cache keeps for each kernel
+DAY = 86400  # seconds
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
 
 _MAKE = 'for goal in all install {}; do make -j"$(nproc)" "$@" "$goal" || exit; done'
@@ -42,11 +46,12 @@ class Built:
     home: Path  # build/<kernel> in the checkout
     layer: Path | None = None  # what has the kernel, if it is not the root's
     compilers: Path | None = None  # what has them, if neither of these has
+    made: Path | None = None  # where the tree was built, in the cache
 
     @property
     def upper(self) -> Path:
         """What the build and its installation put on top of the root."""
-        return self.home / "upper"
+        return (self.made or self.home) / "upper"
 
     @property
     def lower(self) -> list[Path]:
@@ -166,23 +171,43 @@ def make_arguments(built: Built) -> list[str]:
 
 
 def prepare(kernel: str) -> Built:
-    """Make the root, build the tree and install it there; fast if nothing has changed."""
+    """Make the root, build the tree and install it there, unless the cache has the same build."""
     built = _base(kernel)
-    stamp = built.home / "stamp"
-    with locked(built.home / "lock"):
+    store = cache_dir() / "builds" / kernel
+    with locked(store / "lock"):
         names = [name for name in sources() if _feeds_make(name)]
         digest = _digest(built, names)
-        if stamp.is_file() and stamp.read_text() == digest:
-            return built
-        print(f"building for {built.version} ...", file=sys.stderr)
-        stamp.unlink(missing_ok=True)
-        make = ["sh", "-c", built.make, "make", *make_arguments(built)]
-        command = overlay(built.lower, built.home, names, make)
-        logged("the build", command, built.home / "build.log")
-        if not (built.upper / "usr/lib/modules" / built.version / "modules.dep").exists():
-            raise VMError(f"make install and depmod put nothing in /lib/modules/{built.version}")
-        stamp.write_text(digest)
-    return built
+        made = store / digest[:16]
+        done = made / "complete"
+        if not done.exists():
+            print(f"building for {built.version} ...", file=sys.stderr, flush=True)
+            shutil.rmtree(made, ignore_errors=True)
+            make = ["sh", "-c", built.make, "make", *make_arguments(built)]
+            command = overlay(built.lower, made, names, make)
+            if _digest(built, names) != digest:
+                raise VMError(
+                    "the tree has changed while it was copied to be built: run this again"
+                )
+            logged("the build", command, built.home / "build.log")
+            if not (made / "upper/usr/lib/modules" / built.version / "modules.dep").exists():
+                raise VMError(f"make install put no modules in /lib/modules/{built.version}")
+            shutil.rmtree(made / "work")
+        done.touch()
+        _forget(store, BUILDS)
+    return replace(built, made=made)
+
+
+def _forget(store: Path, most: int) -> None:
+    """Keep the builds that were used last, and those of a day: somebody may be using them."""
+    builds = [path for path in store.iterdir() if path.is_dir()]
+
+    def used(path: Path) -> float:
+        done = path / "complete"
+        return done.stat().st_mtime if done.exists() else 0
+
+    for path in sorted(builds, key=used)[:-most]:
+        if time.time() - used(path) > DAY:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def chroot(kernel: str, command: list[str]) -> int:

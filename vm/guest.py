@@ -118,11 +118,13 @@ class Guest:
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         what = (self.built, self.mode, config, self.args, self.modules, self.needs, self.files)
-        with locked(self.built.home / "lock"):  # another command may be building here
-            with open(self.directory / "initramfs", "wb") as out:
-                initramfs.make(out, *what)
-            program = uml if self.built.arch == "um" else qemu
-            machine = program.machine(self.built, self.mode, self.seed, self.directory, terminal)
+        with (
+            locked(self.built.home / "lock"),  # bytecode.py keeps its results there
+            open(self.directory / "initramfs", "wb") as out,
+        ):
+            initramfs.make(out, *what)
+        program = uml if self.built.arch == "um" else qemu
+        machine = program.machine(self.built, self.mode, self.seed, self.directory, terminal)
         return machine, config["token"]
 
     def _key(self, machine: Machine) -> str:
