@@ -554,6 +554,7 @@ def models_made_up() -> Rows:
     return result
 
 
+@pytest.mark.long
 def test_page_with_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What the CSVs of all experiments give has no gap, and each deviation is told."""
     monkeypatch.setattr(page, "picture", lambda item, *_: drawn.append(item.key))

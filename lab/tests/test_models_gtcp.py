@@ -309,6 +309,7 @@ def test_las_is_not_the_best_that_needs_no_sizes() -> None:
     assert all((ends > k).mean() < (las > k).mean() - 0.015 for k in (1, 2))
 
 
+@pytest.mark.long
 def test_mu_has_the_least_mean() -> None:
     """Of those that know no sizes; it is not that of any other, which is what is printed."""
 

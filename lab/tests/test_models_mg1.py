@@ -367,6 +367,7 @@ def test_asymptote_of_las() -> None:
 # What the papers find
 
 
+@pytest.mark.long
 def test_optimal_threshold() -> None:
     """run2c, Figure 1: around 200 packets for BP(13, 5000, 1.1); it does not give the load."""
     best, mean = best_threshold(Queue(BP, 0.8), 13, 4000)

@@ -17,6 +17,8 @@ import pytest
 from lab.run.guests import SCRIPT, Job, run_all
 from vm import Built, VMError, initramfs, kept, workers
 
+pytestmark = pytest.mark.long  # processes that wait for each other in real time
+
 # The archive is a script, too: it has the run's arguments. A comment as long as a kernel follows.
 KERNEL = f"""#!/bin/sh
 . ./initramfs

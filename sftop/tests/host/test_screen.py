@@ -14,6 +14,7 @@ from sftop.tests.host import messages as m
 from sftop.tests.host.programs import ENVIRONMENT
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["80x24", "200x50"])
+HANG = 120  # seconds until a wait for something that never happens ends
 LINKS = {1: "lo", 2: "eth0", 3: "ifb-eth0"}
 
 
@@ -50,7 +51,7 @@ class Screen:
     def until(self, good: Callable[[list[str]], object]) -> list[str]:
         """Wait until the screen is as it should be; what is on it then. It may be read when half
         of it is drawn: what is asked for must be in @good."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + HANG
         while True:
             lines = self.lines()
             with suppress(IndexError, StopIteration):
@@ -67,7 +68,7 @@ class Screen:
 
     def ended(self) -> str:
         """What it said, the status included"""
-        end = time.monotonic() + 10
+        end = time.monotonic() + HANG
         while "status" not in (said := self.log.read_text() if self.log.exists() else ""):
             assert time.monotonic() < end, self.lines()
             time.sleep(0.05)
@@ -381,7 +382,7 @@ def test_end_of_terminal(screen: Screen) -> None:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     assert children
     screen.do("kill-server")
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANG
     while any(Path(f"/proc/{child}/exe").exists() for child in children):
         assert time.monotonic() < end
         time.sleep(0.05)
