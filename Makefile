@@ -1,88 +1,63 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# make                     modules and tc plugins for the running kernel, and sftop and
-#                          sched-tcp, if what they are built with is there: sftop/Makefile,
-#                          sched_tcp/Makefile
-# make KDIR=DIR            the same for another kernel's build directory
-# make install, uninstall  put them in place or take them away (DESTDIR=)
-# make install-nl          shortfirst-nl too, which sets and shows our qdiscs where tc loads
-#                          no plugins
-# make installcheck [KINDS=las] [TESTS="options tcp nat churn"]
-#                          test what is installed, on this machine, as root: in network
-#                          namespaces of its own, and it leaves nothing
-# make install-sources     what modules are built from to $(SRCDIR), for DKMS:
-#                          then `dkms install shortfirst/$(VERSION)`
-# make deb                 Debian packages, in build/deb
-# make test-deb [SUITE=trixie] [BRIEF=1]
-#                          install, upgrade and purge them on a Debian machine with
-#                          systemd, on bookworm unless told; brief is without what
-#                          builds the modules once more
-# make demo [SEED=N]       measure las against pfifo, fq_codel and cake
-# make experiment NAME=old-flows [CASES=A,B] [QDISCS="A,B=KIND OPTION"]
-#                          another experiment, or your own file: docs/experiments.md;
-#                          on the native kernel, or KERNEL=6.1, 6.12, 7.2
-# make figures [QUICK=1] [SEED=N] [ONLY=run2c,mix]
-#                          all figures and tables of the papers: docs/results.md
-# make bench               what a packet costs in our kinds and in others
-# make bench NATIVE=1      the same in cycles of this machine's processor
-# make bench-check         has that grown?
-# make pace                how exactly our kinds, CAKE and HTB keep a rate
-#                          STORE=1: what demo, bench and pace measure is README.md's and
-#                          the page's from now on
-# make test [KERNEL=native] [TESTS="sch_las/tests -k fair"] [SEED=N]
-#                          all tests, in virtual machines: on the native kernel,
-#                          which takes three minutes, and on the sanitized one, and
-#                          if that goes well on 6.1, 6.12, 7.2, the debug one, the one that
-#                          looks for data races (kcsan), and on processors of 32 bits (armhf)
-#                          and with the high byte first (s390x), unless told which; or some,
-#                          named as pytest wants it. What is random on the first two is of
-#                          the seed that is told, another one with each commit
-# make test KERNEL=kcsan TIME=3600
-#                          look for data races: send on four processors, while all else is
-#                          done at once, for an hour instead of one minute and a half
-# make test KERNEL=mips    a smoke test on both, a MIPS, whose kernel is built before; or
-#                          KERNEL=5.10, that of Debian 11
-# make coverage            which lines of the modules the tests execute
-# make mutants [NUMBER=100] [SEED=1] [FILES="include/shortfirst/hosts.h"] [JOBS=2]
-#                          do tests notice when one token of the modules is another?
-#                          An hour or some; it goes on where it was interrupted
-# make fuzz [TIME=10m] [KINDS=las]
-#                          the modules in user space, fuzzed for so long each, a minute
-#                          unless told; make fuzz-coverage: which lines what is kept
-#                          reaches, and why not all; make fuzz-seeded: are bugs found that
-#                          are put in, within a minute of a processor? FROM_NOTHING=1: without
-#                          what is kept; make fuzz-keep:
-#                          the tree keeps of what was found what reaches the most
-# make soak [PACKETS=1000000000] [KINDS=las] [SEED=N]
-#                          the same by random operations, until so many packets have come
-# make dist                an archive of what is committed, of the version that debian/changelog
-#                          has: the same to the byte wherever it is made
-# make release [KEY=ID]    tag that version and sign the archive: dist/release
-# make tdc                 cases for the kernel's tdc, in build/tdc
-# make upstream [LINUX=DIR] [IPROUTE2=DIR]
-#                          las alone as patches for net-next and iproute2-next, in
-#                          build/upstream; of the sources in DIR, else of Debian's
-# make upstream-check      the same, and that they apply, pass checkpatch, sparse and coccinelle,
-#                          build, load, pass tdc and their selftest, and do with downloads
-#                          what the tree does, to the byte: some minutes
-# make check               checkpatch, sparse, shellcheck, ruff, generated pages
-# make cross [CROSS=mips]  modules and plugins for other processors, without a warning
-# make shell [KERNEL=6.1]  a prompt in a virtual machine with all of it loaded
+# Targets (make help):
 #
-# What demo, experiment, figures and bench have run before, with the same kernel,
-# modules and scripts, they do not run again, so that what was interrupted goes on.
-# FRESH=1: do. WORKERS=tcp://HOST:8786: experiment and figures run on other machines,
-# too, those of a dask scheduler: docs/experiments.md.
+# Build and install
+#   make                 modules and tc plugins for the running kernel, and sftop and sched-tcp
+#                        if their libraries are there
+#   make install         put them in place (DESTDIR=); make uninstall takes them away
+#   make install-nl      shortfirst-nl too, for a tc that loads no plugins
+#   make install-sources the modules' sources in $(SRCDIR), for DKMS
+#   make deb             Debian packages, in build/deb
+#   make dist            an archive of what is committed, the same bytes anywhere
+#   make release KEY=ID  tag the version and sign the archive: dist/release
+#   make cross           modules and plugins for six other processors, without a warning
+#   KDIR=DIR             build for another kernel, by its build directory
 #
-# demo, experiment, figures, bench, pace, test, coverage, mutants, fuzz, soak, check, deb and shell
-# need root on Debian or Ubuntu and install what they lack.
+# Test
+#   make test            the gate, which every change has to pass: selftests/suite/gate.toml
+#       SEED=N           with other random numbers
+#       BASE=REV         the change is what differs from this commit
+#       ONLY="native 2/4"    one task of the gate, as a failure names it
+#       KERNEL="6.1 armhf"   all tests on these kernels instead: native sanitized coverage 5.10
+#                        6.1 6.12 7.2 debug kcsan armhf s390x mips
+#       TESTS="sch_las/tests -k fair"   some tests, as pytest names them, on native and sanitized
+#       TIME=3600        how long tests with several processors run (KERNEL=kcsan), in seconds
+#   make test-all        every test on every kernel, packages, fuzzing, figures: hours, with other
+#                        random numbers each time; the report is build/test-all/report.md
+#   make check           checkpatch, sparse, shellcheck, ruff, generated pages
+#   make installcheck    what is installed, on this machine: in network namespaces of its own
+#       KINDS=las TESTS="options tcp nat churn"
+#   make test-deb        the packages on a Debian machine (SUITE=trixie BRIEF=1)
+#   make coverage        lines of the modules that the tests execute (TESTS=)
+#   make fuzz TIME=10m   the qdiscs in user space, fuzzed (KINDS=las); fuzz-coverage: lines that the
+#                        kept inputs reach; fuzz-seeded: are known bugs found (FROM_NOTHING=1);
+#                        fuzz-keep: keep the inputs that reach the most
+#   make soak PACKETS=N  the same by random operations (KINDS= SEED=)
+#   make mutants         do tests notice a changed token (NUMBER= SEED= FILES= JOBS=)
+#   make shell KERNEL=6.1    a prompt in a virtual machine with everything loaded
+#   make tdc             cases for the kernel's tdc, in build/tdc
+#   make upstream        las as patches for net-next and iproute2-next (LINUX=DIR IPROUTE2=DIR);
+#                        upstream-check: do they apply, build, load and pass
+#
+# Measure, in virtual time
+#   make demo            las against pfifo, fq_codel and cake (SEED=N)
+#   make experiment NAME=old-flows    another experiment, or a file of yours: docs/experiments.md
+#       CASES=A,B QDISCS="A,B=KIND OPTION" KERNEL=6.1
+#   make figures         the papers' figures and tables (QUICK=1 SEED=N ONLY=run2c,mix)
+#   make bench           instructions for a packet (NATIVE=1: cycles here); bench-check: more now?
+#   make pace            how exactly a rate is kept
+#       STORE=1          demo, bench and pace: keep the figures that README and docs state
+#       FRESH=1          measure again what was measured with the same kernel, modules and scripts
+#       WORKERS=tcp://HOST:8786    experiment and figures: on other machines too
+#
+# Most of these need root on Debian or Ubuntu, run in virtual machines, and install what they lack.
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 # For one virtual machine, for experiments, and for one each
 one	= $(or $(firstword $(KERNEL)),6.1)
 lab	= $(or $(firstword $(KERNEL)),native)
 each	= $(or $(KERNEL),6.1 6.12 7.2)
-tested	= $(or $(KERNEL),native sanitized $(each) debug kcsan armhf s390x)
 # What the modules and the plugins are built for beside this machine's processor
 CROSS	= armhf arm64 s390x i386 mips mipsel
 
@@ -96,8 +71,12 @@ MODDIR	= $(DESTDIR)/lib/modules/$(KVER)/updates
 VERSION	= $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 SRCDIR	= /usr/src/shortfirst-$(VERSION)
 PYTHON	:= PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
+RUN	:= $(PYTHON) -m selftests.suite
 
 all: modules plugins sftop sched_tcp
+
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile | sed 1,2d
 
 modules:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
@@ -219,11 +198,16 @@ bench-check: setup
 	$(PYTHON) -m lab bench --check
 
 test: setup
-	$(PYTHON) -m vm test $(tested) $(if $(TESTS),--tests='$(TESTS)') \
-		$(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED))
+	@$(if $(KERNEL)$(TESTS)$(TIME),$(RUN) run $(or $(KERNEL),$(if $(TIME),kcsan,native sanitized)) \
+		$(if $(TESTS),--tests='$(TESTS)') $(if $(TIME),--time $(TIME)),\
+		$(RUN) gate $(if $(BASE),--base $(BASE)) $(if $(ONLY),--only "$(ONLY)")) \
+		$(if $(SEED),--seed $(SEED))
+
+test-all: setup setup-upstream
+	@$(RUN) all $(if $(SEED),--seed $(SEED))
 
 coverage: setup
-	$(PYTHON) -m vm coverage $(if $(TESTS),--tests='$(TESTS)')
+	$(RUN) coverage $(if $(TESTS),--tests='$(TESTS)')
 
 mutants: setup
 	$(PYTHON) -m selftests.mutants $(if $(NUMBER),--number $(NUMBER)) \
@@ -270,8 +254,8 @@ upstream upstream-check: setup-upstream
 		$(if $(LINUX),--linux "$(LINUX)") $(if $(IPROUTE2),--iproute2 "$(IPROUTE2)")
 
 check: setup
-	selftests/check $(filter-out debug kcsan native sanitized $(CROSS),$(each))
-	selftests/cross $(CROSS)
+	@status=0; selftests/check $(filter-out debug kcsan native sanitized $(CROSS),$(each)) || \
+		status=1; selftests/cross $(CROSS) || status=1; exit $$status
 
 cross: setup
 	selftests/cross $(CROSS)
@@ -280,13 +264,13 @@ deb: setup-roots
 	$(PYTHON) -m vm deb
 
 test-deb: setup
-	$(PYTHON) -m vm test-deb $(if $(SUITE),--suite $(SUITE)) $(if $(BRIEF),--brief)
+	$(RUN) packages $(if $(SUITE),--suite $(SUITE)) $(if $(BRIEF),--brief)
 
 shell: setup
 	$(PYTHON) -m vm shell --kernel $(one)
 
-.PHONY: all modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
+.PHONY: all help modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup setup-roots setup-upstream \
-	demo experiment figures bench bench-check pace test coverage mutants fuzz fuzz-coverage \
+	demo experiment figures bench bench-check pace test test-all coverage mutants fuzz fuzz-coverage \
 	fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross deb test-deb \
 	shell

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from . import whole
 from .lib.command import run
 from .lib.drop_reasons import EVENT, TRACING
 from .lib.gate import Device, Gate, wait_for_tick
@@ -36,8 +37,11 @@ SLOW = FOREIGN or OWN in ("sanitized", "debug", "coverage")  # all that is done 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", default="1/1", help="I/N: of N parts of all tests the I-th")
     parser.addoption("--time", type=float, default=90, help="seconds for several processors")
-    parser.addoption("--share", default="", help="S/N: of what is alike on all kernels an N-th")
-    parser.addoption("--long", action="store_true", help="also tests that take minutes")
+    parser.addoption(
+        "--share",
+        default="",
+        help="S/N: the S-th of N equal shares of what does not depend on the kernel",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,8 +66,6 @@ def pytest_configure(config: pytest.Config) -> None:
         " ours at length, so is run on one",
         "clock: what comes out depends on how long things take, so the clock has to be virtual",
         "last: after all others, in each part",
-        "long: takes minutes; make test-all runs it, and make test where the change touches its"
-        " folder",
     ):
         config.addinivalue_line("markers", mark)
 
@@ -114,25 +116,25 @@ def _cannot(item: pytest.Item) -> str:
         return "the kernel does not tell why a qdisc drops"
     if item.get_closest_marker("one_kernel") and OWN != "native":
         return "one kernel is enough"
-    if item.get_closest_marker("long") and not item.config.getoption("--long"):
-        return "takes minutes: left to make test-all"
+    if whole.is_left_out(item.config, item):
+        return whole.REASON
     return ""
 
 
 def _other_share(config: pytest.Config, item: pytest.Item) -> bool:
     share, _, shares = config.getoption("--share").partition("/")
-    whole = {
+    marked = {
         "debug": ["debug_kernel"],
-        "native": ["programs", "one_kernel"],  # all else is asked of the sanitized one
+        "sanitized": [],
     }
-    marks = whole.get(OWN, ["each_kernel", "drop_reasons"])
+    marks = marked.get(OWN, ["each_kernel", "drop_reasons"])
     if FOREIGN:  # its kernel and tc are those of 7.2, but for the processor
         marks = []
     params = item.callspec.params if hasattr(item, "callspec") else {}
     # Options of other kinds are read and told by the same code.
-    if OWN not in whole and "option" in params and params["kind"] != WITH_EACH_OPTION:
+    if OWN not in marked and "option" in params and params["kind"] != WITH_EACH_OPTION:
         marks = []
-    if not share or any(map(item.get_closest_marker, marks)):
+    if not share or any(map(item.get_closest_marker, marks)) or whole.is_whole(config, item):
         return False
     return zlib.crc32(item.nodeid.encode()) % int(shares) != int(share) % int(shares)
 
@@ -145,7 +147,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         why = _cannot(item)
         if not why and _other_share(config, item):
-            why = "alike on all kernels, and run on this one with other commits"
+            why = "in another share: make test-all"
         if why:
             item.stash[WHY] = why
             left.append(item)

@@ -2,10 +2,9 @@
 """The command line, python3 -m vm COMMAND, from the top of the tree."""
 
 import argparse
-import shlex
 import sys
 
-from . import coverage, deb, debian, initramfs, suite
+from . import deb, initramfs
 from .build import KERNELS, chroot, prepare, versions
 from .guest import FAILED, Guest
 from .machine import MODES
@@ -21,28 +20,12 @@ def _arguments() -> argparse.Namespace:
         "build": "build and install the tree in it",
         "chroot": "run a command in the root, in a copy of the tree",
         "run": "run a job in a guest",
-        "test": "run all tests, in a guest of each kernel",
-        "coverage": "run all tests where modules count what they execute, and tell",
         "deb": "build the Debian packages",
-        "test-deb": "try them on a Debian machine",
         "shell": "a shell in a functional guest (Ctrl-A X ends it)",
     }
     for name, text in about.items():
         command = commands.add_parser(name, help=text, description=text)
-        if name == "test":
-            command.add_argument("kernels", nargs="+", choices=KERNELS, metavar="kernel")
-            command.add_argument(
-                "--time", type=float, default=0, help="seconds for several processors at once"
-            )
-            command.add_argument("--seed", type=int, help="of what is random in user-mode Linux")
         if name == "deb":
-            continue
-        if name == "test-deb":
-            command.add_argument("--suite", choices=debian.SUITES, default=debian.SUITES[0])
-            command.add_argument("--brief", action="store_true", help="half of it")
-            continue
-        if name in ("test", "coverage"):
-            command.add_argument("--tests", default="", help="some only: arguments of pytest")
             continue
         choices = {
             "root": [*SUITES, CROSS],
@@ -76,15 +59,8 @@ def _main() -> int:
     if options.command == "deb":
         print(deb.make_packages())
         return 0
-    if options.command == "test-deb":
-        return suite.packages(options.suite, options.brief)
     if options.command == "chroot":
         return chroot(options.kernel, options.words)
-    if options.command == "test":
-        kernels = list(dict.fromkeys(options.kernels))
-        return suite.run(kernels, shlex.split(options.tests), options.time, options.seed)
-    if options.command == "coverage":
-        return coverage.run(shlex.split(options.tests))
     built = prepare(options.kernel)
     if options.command == "build":
         for name, version in versions(built).items():

@@ -26,6 +26,7 @@ from selftests.lib.told import classes
 
 from .model import HIGH, LOW, NUMBERS, Model, Packet
 
+FAULT = "the kernel differs from its model"  # selftests/report.py
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, "A": 16}
 V4 = {"src": "10.0.0.1", "dst": "10.0.0.2"}
 V6 = {"src": "fd00::1", "dst": "fd00::2"}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from vm.coverage import Counts
+from selftests.suite.coverage import Counts
 from vm.root import VMError
 
 from .archive import pack

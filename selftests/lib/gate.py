@@ -24,6 +24,7 @@ from scapy.packet import Packet as ScapyPacket
 from selftests.lib.command import run
 from selftests.lib.options import published
 
+FAULT = "packets or counters are wrong"  # selftests/report.py
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 SO_TIMESTAMPNS = 35

@@ -9,6 +9,7 @@ from typing import Any
 from selftests.lib.gate import Flow, Gate
 from selftests.lib.model import HIGH, LOW, Tie
 
+FAULT = "the kernel differs from its model"  # selftests/report.py
 Sent = tuple[int, int, int]  # identity, length and truesize of a packet
 CLASSES = {HIGH: 0x100001, LOW: 0x100002}
 

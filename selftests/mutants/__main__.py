@@ -41,7 +41,7 @@ from pathlib import Path
 
 from selftests.fuzz import build as fuzz
 from selftests.lib.options import KINDS
-from vm import verdicts
+from selftests.suite import verdicts
 from vm.build import CHECKOUT, INSIDE, Built, prepare
 from vm.guest import Guest
 from vm.kernels import NATIVE

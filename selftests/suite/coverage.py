@@ -7,15 +7,18 @@ of the same gcc.
 
 import base64
 import json
+import os
 import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from . import suite
-from .build import INSIDE, Built, prepare
-from .kernels import COVERAGE
-from .root import VMError, in_namespace, on_overlay
+from vm.build import INSIDE, Built, prepare
+from vm.kernels import COVERAGE
+from vm.root import VMError, in_namespace, on_overlay
+
+from . import kernels
+from .stage import stage
 
 _GCOV = "find . -name '*.gcda' -exec gcov --json-format --stdout --branch-probabilities {} +"
 # Of the tree: what is for tests only is not
@@ -96,13 +99,13 @@ def _read(built: Built, counted: dict[str, str]) -> Iterable[dict]:
 def run(tests: Sequence[str] = ()) -> int:
     """Run all tests, or those named; the exit status."""
     built = prepare(COVERAGE)
-    guests = suite.guests(COVERAGE, tests)
-    outcomes = suite.stage(guests, len(guests))
+    guests = kernels.tasks(COVERAGE, tests)
+    outcomes = stage(guests, len(os.sched_getaffinity(0)))
     counts = Counts()
     for outcome in outcomes:
-        if not outcome.told.counts:
-            raise VMError(f"{outcome.where} has not told what was executed")
-        for told in _read(built, outcome.told.counts):
+        if not outcome.verdicts.counts:
+            raise VMError(f"{outcome.where} did not report what was executed")
+        for told in _read(built, outcome.verdicts.counts):
             counts.add(told)
     print("\n".join(["", *counts.table()]))
     return 1 if any(outcome.failures for outcome in outcomes) else 0

@@ -37,10 +37,10 @@ def test_one_fails() -> None:
 @pytest.mark.parametrize(
     ("missing", "expected"),
     [
-        (0, "a line that cannot be read: "),  # all of what is told is about no test
+        (0, "unreadable line: "),  # all of what is told is about no test
         (1, ""),  # only who was at it is not known
-        (2, "a.py::x\nbegan, and there is no word of its end"),
-        (5, "there is no word of the end of all tests"),
+        (2, "a.py::x\nbegan and did not end"),
+        (5, "the run did not report its end"),
     ],
 )
 def test_a_line_is_lost(missing: int, expected: str) -> None:
@@ -52,14 +52,14 @@ def test_a_line_is_broken() -> None:
     half = json.dumps(WHOLE[2])[:12]
     failures = read(text(*WHOLE[:2], half, *WHOLE[3:])).failures()
     assert failures == [
-        "a line that cannot be read: '{\"ends\": 0, '",
-        "a.py::x\nbegan, and there is no word of its end",
+        "unreadable line: '{\"ends\": 0, '",
+        "a.py::x\nbegan and did not end",
     ]
 
 
 @pytest.mark.parametrize("line", ["[]", "7", '{"ends": 5, "how": "passed", "seconds": 1}', "{}"])
 def test_a_line_makes_no_sense(line: str) -> None:
-    assert read(text(*WHOLE, line)).failures() == [f"a line that cannot be read: {line!r}"]
+    assert read(text(*WHOLE, line)).failures() == [f"unreadable line: {line!r}"]
 
 
 def test_twice() -> None:
@@ -74,7 +74,7 @@ def test_the_guest_ends() -> None:
     assert told.now() == "a.py::x"
     assert told.failures("panic") == [
         "panic",
-        "a.py::x\nbegan, and there is no word of its end",
+        "a.py::x\nbegan and did not end",
         "1 tests did not run, the first is a.py::y",
     ]
     assert read("").failures("panic") == ["panic"]
