@@ -57,6 +57,15 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
 
 
+def is_local(netns: str, address: str) -> bool:
+    """Does the kernel take what is sent to this address itself? To one of IPv6 it does when it has
+    seen that both ends of the link are up, which may take it a second; before, it asks the link."""
+    shown = subprocess.run(
+        ["ip", "-n", netns, "route", "get", address], stdout=subprocess.PIPE, text=True
+    )
+    return shown.stdout.startswith("local ")
+
+
 def copies_of_sockets(process: int) -> Iterator[socket.socket]:
     """The sockets of another process. Whoever gets one closes it."""
     with os.fdopen(os.pidfd_open(process)) as other:
@@ -118,6 +127,8 @@ class Link:
             with inside(netns):
                 for name, value in (("ip_local_port_range", "10000 65000"), ("tcp_tw_reuse", "1")):
                     Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
+        for netns, (_, six) in ((self.near, NEAR), (self.far, FAR)):
+            until(lambda netns=netns, six=six: is_local(netns, six), f"{six} is not up")
 
     @contextmanager
     def lost(self) -> Iterator[None]:
