@@ -17,7 +17,7 @@ from .gate import NOT_HERE, expand, plan
 from .tasks import BUILD, Command, Host, Outcome, Task
 
 KERNELS = (DEBUG, SANITIZED, NATIVE, "6.1", "6.12", "7.2", KCSAN, "s390x", "armhf", "mips")
-# Commands beside the tests. Each runs as long as all of these are worth, not more.
+# Commands beside the tests
 COMMANDS = {
     "check": "make -s check",
     "packages": "make -s test-deb",

@@ -45,7 +45,7 @@ def expand(patterns: Sequence[str], top: Path = CHECKOUT) -> list[str]:
 
 
 def guests(kernel: str, parts: int, seed: int, arguments: Sequence[str]) -> list[Task]:
-    """The tests of a kernel, divided among so many guests"""
+    """The tests of a kernel, divided among `parts` guests"""
     return [
         InGuest(kernel, arguments, part=part, parts=parts, seed=seed)
         for part in range(1, parts + 1)

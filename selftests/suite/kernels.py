@@ -12,7 +12,7 @@ from .tasks import InGuest, Smoke, Task
 # Guests that all tests of a kernel are divided among
 PARTS = {NATIVE: 5, COVERAGE: 5, SANITIZED: 5, KCSAN: 1}
 OTHER_PARTS = 2
-# In QEMU a kernel runs all tests that depend on it, and one of so many equal shares of the others.
+# In QEMU a kernel runs all tests that depend on it, and one share in SHARES of the others.
 SHARES = 32
 # On other processors it takes a minute until the first test runs.
 FOREIGN_PARTS = 1
@@ -40,11 +40,10 @@ def tasks(
         return [Smoke(kernel)]
     parts = PARTS.get(kernel, FOREIGN_PARTS if kernel in FOREIGN else OTHER_PARTS)
     parts = 1 if tests else parts
-    given = ["--whole=.", *([f"--time={seconds:g}"] if seconds else [])]
     shares = 1 if tests else _shares(kernel)
-    if shares > 1:
-        shift = sum(map(ord, kernel))  # other kernels run other shares
-        given = [*given[1:], f"--share={(seed + shift) % shares}/{shares}"]
+    shift = sum(map(ord, kernel))  # other kernels run other shares
+    given = ["--whole=."] if shares == 1 else [f"--share={(seed + shift) % shares}/{shares}"]
+    given += [f"--time={seconds:g}"] if seconds else []
     return [
         InGuest(kernel, [*given, *tests], part=part, parts=parts, seconds=seconds, seed=seed)
         for part in range(1, parts + 1)

@@ -144,13 +144,13 @@ def _output(command: Sequence[str], log: Path, environment: Mapping[str, str]) -
 class Host(Task):
     """pytest on the host"""
 
-    def __init__(self, where: str, tests: Sequence[str], seed: int = 1, nice: int = 0) -> None:
-        self.where, self.tests, self.seed, self.nice = where, list(tests), seed, nice
+    def __init__(self, where: str, tests: Sequence[str], seed: int = 1) -> None:
+        self.where, self.tests, self.seed = where, list(tests), seed
         self.report = BUILD / where.replace(" ", "-") / "report"
 
     def run(self) -> Outcome:
         self.begin()
-        command = ["nice", "-n", str(self.nice), sys.executable, "-m", "pytest", "-q"]
+        command = [sys.executable, "-m", "pytest", "-q"]
         command += ["-p", "no:cacheprovider", "-p", "selftests.report", "-p", "selftests.whole"]
         command += ["--import-mode=importlib", f"--rootdir={CHECKOUT}", *self.tests]
         environment = {"SF_REPORT": str(self.report), "SF_SEED": str(self.seed)}
