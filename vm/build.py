@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 KERNELS = (*SUITES, *FOREIGN, *OWN)
 BUILDS = 8  # of the tree that the cache keeps for each kernel
 DAY = 86400  # seconds
+ROOT_MINUTES = 2  # to make a root, on two processors
 INSIDE = "build/shortfirst"  # where the checkout is in the chroot and in the guest
 
 _MAKE = 'for goal in all install {}; do make -j"$(nproc)" "$@" "$goal" || exit; done'
@@ -195,6 +197,19 @@ def prepare(kernel: str) -> Built:
         done.touch()
         _forget(store, BUILDS)
     return replace(built, made=made)
+
+
+def minutes_to_make(kernels: Iterable[str]) -> float:
+    """Estimate of the minutes that it takes to make the roots and kernels that the cache lacks."""
+    cache = cache_dir()
+    minutes: dict[str, float] = {}
+    for kernel in kernels:
+        suite = SUITES.get(OWN_ROOT if kernel in OWN else kernel, kernel)
+        if not any(cache.glob(f"roots/{suite}-*/root")):
+            minutes[suite] = ROOT_MINUTES
+        if kernel in OWN and not any(cache.glob(f"kernels/{kernel}-*/layer")):
+            minutes[kernel] = OWN[kernel].minutes
+    return sum(minutes.values())
 
 
 def _forget(store: Path, most: int) -> None:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from vm.build import minutes_to_make
 from vm.root import cache_dir
 
-from .tasks import Outcome, Task, end_all
+from .tasks import InGuest, Outcome, Task, end_all
 from .verdicts import Verdicts
 
 PROGRESS = 20  # seconds between two lines
@@ -73,6 +74,8 @@ class Progress:
         if task.where in self.ended:
             return 0
         whole = self.took.get(task.where, UNKNOWN)
+        if isinstance(task, InGuest) and not tests:  # its kernel may be being built
+            return whole
         if done > 20:  # enough to go by
             whole = max(whole, task.seconds) if done == tests else task.seconds * tests / done
         return max(whole - task.seconds, 0)
@@ -88,7 +91,8 @@ class Progress:
                 failed = done - results.passed
                 text = f"{task.where} {done} of {tests}" if tests else task.where
                 running.append(f"{text}, {failed} FAILED" if failed else text)
-        minutes = max(left / self.most, longest) / 60
+        kernels = {task.kernel for task in self.tasks if isinstance(task, InGuest)}
+        minutes = max(left / self.most, longest) / 60 + minutes_to_make(kernels)
         passed = time.monotonic() - self.began
         return (
             f"{passed / 60:4.1f} min, about {minutes:.0f} left, {len(self.ended)} of"

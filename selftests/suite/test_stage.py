@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from vm.build import ROOT_MINUTES
+from vm.kernels import OWN
+
 from . import stage
-from .tasks import Outcome, Task
+from .tasks import InGuest, Outcome, Task
 from .test_tasks import outcome
 
 
@@ -78,3 +81,15 @@ def test_progress(memory: Path) -> None:
     tasks[1].began = time.monotonic()
     progress.ended.add("a")
     assert progress.line().endswith("about 2 left, 1 of 3 tasks done; now: b")
+
+
+def test_progress_counts_kernels_to_be_built(
+    memory: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SHORTFIRST_CACHE", str(tmp_path))
+    memory.write_text('{"native 1/1": 60, "6.1 1/1": 60}')
+    progress = stage.Progress([InGuest("native"), InGuest("6.1")], 1)
+    assert f"about {2 + 2 * ROOT_MINUTES + OWN['native'].minutes:.0f} left" in progress.line()
+    (tmp_path / "kernels/native-1/layer").mkdir(parents=True)
+    (tmp_path / "roots/sid-1/root").mkdir(parents=True)
+    assert f"about {2 + ROOT_MINUTES} left" in progress.line()
