@@ -44,6 +44,9 @@
 #   make demo            las against pfifo, fq_codel and cake (SEED=N)
 #   make experiment NAME=old-flows    another experiment, or a file of yours: docs/experiments.md
 #       CASES=A,B QDISCS="A,B=KIND OPTION" KERNEL=6.1
+#   make scoreboard QDISCS="las,mine=las buffer 1s"   each case against fq_codel, cake and the stored
+#                        figures (ONLY=impolite,many SEED=N), RECORD=1: and
+#                        against ideal fair queueing: lab/scoreboard.toml
 #   make figures         the papers' figures and tables (QUICK=1 SEED=N ONLY=run2c,mix)
 #   make bench           instructions for a packet (NATIVE=1: cycles here); bench-check: more now?
 #   make pace            how exactly a rate is kept
@@ -182,6 +185,11 @@ experiment: setup
 		$(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases "$(CASES)") \
 		$(if $(QDISCS),--qdiscs "$(QDISCS)")
 
+scoreboard: setup
+	$(PYTHON) -m lab scoreboard --kernel $(lab) $(if $(SEED),--seed $(SEED)) \
+		$(if $(ONLY),--only $(ONLY)) $(if $(QDISCS),--qdiscs "$(QDISCS)") \
+		$(if $(RECORD),--record)
+
 figures: setup
 	$(PYTHON) -m lab figures --kernel $(lab) $(if $(SEED),--seed $(SEED)) \
 		$(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
@@ -271,6 +279,6 @@ shell: setup
 
 .PHONY: all help modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup setup-roots setup-upstream \
-	demo experiment figures bench bench-check pace test test-all coverage mutants fuzz fuzz-coverage \
+	demo experiment scoreboard figures bench bench-check pace test test-all coverage mutants fuzz fuzz-coverage \
 	fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross deb test-deb \
 	shell

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The one door behind `make`: python3 -m lab demo|experiment|figures|bench|pace."""
+"""The one door behind `make`: python3 -m lab demo|experiment|scoreboard|figures|bench|pace."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ import sys
 from lab.measure.reading import DataError
 from vm import VMError
 
-COMMANDS = ("demo", "experiment", "figures", "bench", "pace")
+COMMANDS = ("demo", "experiment", "scoreboard", "figures", "bench", "pace")
 
 
 def main() -> int:

@@ -24,6 +24,7 @@
 #   SAMPLES        the kind, to tell which flows it has sampled
 #   LENGTHS        "SECONDS TIMES": so many times, each so many seconds, what tc shows of the qdisc
 #   QUEUES         options of queues, which notes the queue of each flow
+#   RECORD         1: when each packet came to the bottleneck and when it left
 #   SPREAD         1: flowgen's flows are to hosts of their own, by the sender's port
 #   HOSTS          "NUMBER ...": rcv's others, beside 10.0.2.1
 #   SENDERS        "NUMBER ...": snd's others, beside 10.0.1.1
@@ -45,8 +46,8 @@
 #   bulk0 <-----------------------+
 #
 # What was measured goes to the second serial port: flowgen's list, the flows of bulk, cbr, fetch
-# and packets, the queues, a line "lengths UPTIME JSON" for each time, a line "long SENDER-PORT
-# RECEIVER-PORT" for each flow that was sampled, then a line of JSON from tc.
+# and packets, the queues, a line "lengths UPTIME JSON" for each time, the packets recorded, a line
+# "long SENDER-PORT RECEIVER-PORT" for each flow that was sampled, then a line of JSON from tc.
 set -euf
 
 here=${0%/*}
@@ -186,6 +187,16 @@ isn=/sys/module/run2c_isn/parameters
 
 [ -z "${PAIR-}" ] || pair_up "$PAIR" "$PAIR_PORTS" "${PAIR_OPTIONS-}"
 
+if [ -n "${RECORD-}" ]; then
+	"$here/record" --netns rtr --in rtr0 --out "$bottleneck" --file /run/record \
+		>/run/record.log &
+	record_pid=$!
+	while [ ! -s /run/record.log ]; do
+		kill -0 $record_pid # else it has said why
+		sleep 0.01
+	done
+fi
+
 # cbr counts all that there is to do, the others only their part
 speaker=${CBR:+cbr}
 speaker=${speaker:-${FLOWGEN:+flowgen}}
@@ -246,6 +257,11 @@ fi
 if [ -n "${LENGTHS-}" ]; then
 	wait "$lengths_pid"
 	cat /run/lengths >&3
+fi
+if [ -n "${RECORD-}" ]; then
+	kill "$record_pid"
+	wait "$record_pid"
+	cat /run/record >&3
 fi
 [ -z "${TUNNEL-}" ] || kill "$tunnel_pid" # unless it has failed
 if [ -n "${PAIR-}" ]; then

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.measure import beside
+from lab.measure import beside, lag
 from lab.measure.formulas import binned, excess, fairness, jain, loss, of_class, slowdown
 from lab.measure.over_time import SMOOTH, in_progress, largest, smooth, turns
 from lab.measure.reading import (
@@ -22,6 +22,7 @@ from lab.measure.reading import (
     DataError,
     Fetched,
     Heedless,
+    Record,
     Run,
     Steady,
     parse_run,
@@ -30,13 +31,14 @@ from lab.measure.reading import (
     split_intervals,
     split_lengths,
     split_packets,
+    split_record,
     split_samples,
     split_steady,
 )
 from lab.measure.rows import LOSSY, SIZES, Metrics, Rows, points
 from lab.run.experiment import Experiment
 from lab.run.job import MTU, PORT, link
-from lab.run.keys import Settings, bulk_count, links_of, policy_of
+from lab.run.keys import Settings, bits, bulk_count, links_of, policy_of
 from lab.run.kinds import is_sampling
 from lab.run.qdiscs import FLOOR
 
@@ -74,6 +76,7 @@ class Measured:
     arrived: np.ndarray  # bytes by interval and group of fetch
     heedless: dict[str, Heedless]
     samples: set[tuple[int, int]] | None  # ports of the flows that it has sampled
+    record: Record | None  # the packets of the bottleneck
 
     @property
     def sampled(self) -> np.ndarray:
@@ -96,6 +99,7 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
             raise DataError(f"{name}: not the groups of {what} that were to be measured")
     received = sent = queues = arrived = np.empty((0, 0))
     lengths, samples, seconds, skip = np.empty((0, 4)), None, 0.0, 0
+    record = None
     if bulk:
         received, sent, text = split_bulk(name, text)
         seconds = bulk.get("interval", 1)
@@ -107,6 +111,8 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
         arrived, _, text = split_intervals(name, text, "fetched")
     if "lengths" in watch:
         lengths, text = split_lengths(name, text)
+    if watch.get("record"):
+        record, text = split_record(name, text)
     if "samples" in watch and is_sampling(settings["qdiscs"][qdisc]):
         samples, text = split_samples(name, text)
     flows = settings.get("flows")
@@ -126,6 +132,7 @@ def measured(name: str, settings: Settings, qdisc: str, text: str) -> Measured:
         arrived,
         heedless,
         samples,
+        record,
     )
 
 
@@ -402,6 +409,8 @@ def numbers_of(
         values |= of_queues(one, settings)
     if one.lengths.size:
         values |= of_lengths(one.lengths, settings["watch"].get("over", []))
+    if one.record:
+        values |= lag.of_record(one.record, bits(settings["network"]["rate"]))
     values["drops"] = one.run.drops
     peaks = [q["records_peak"] for q in one.run.qdiscs if "records_peak" in q]
     values |= {"records": peaks[0]} if peaks else {}

@@ -250,6 +250,39 @@ def split_bulk(name: str, text: str) -> tuple[np.ndarray, np.ndarray, str]:
     return received * 8 / seconds, sent * 8 / seconds, rest
 
 
+@dataclass(frozen=True)
+class Record:
+    """The packets that came to the bottleneck, in the order of their arrival"""
+
+    arrival: np.ndarray  # seconds since the first one
+    departure: np.ndarray  # infinite of what was dropped
+    flow: np.ndarray  # the number of its 5-tuple
+    length: np.ndarray  # bytes on the wire
+
+
+_RECORD = re.compile(
+    r"^record packets (\d+) flows (\d+)\n((?:[\d.]+,-?[\d.]+,\d+,\d+\n)*)#end record\n",
+    re.MULTILINE,
+)
+
+
+def split_record(name: str, text: str) -> tuple[Record, str]:
+    """Take the packets that record has seen out of what a job wrote; returns them and the rest."""
+    text = "\n".join([*text.splitlines(), ""])
+    found = _RECORD.search(text)
+    if not found:
+        raise DataError(f"{name}: the record of packets is truncated")
+    packets, flows, lines = found.groups()
+    rows = np.loadtxt(lines.splitlines(), delimiter=",", ndmin=2).reshape(-1, 4)
+    flow = rows[:, 2].astype(int)
+    if len(rows) != int(packets) or len(np.unique(flow)) != int(flows):
+        raise DataError(f"{name}: the record of packets does not add up to its first line")
+    arrival, delay = rows[:, 0] / 1e6, rows[:, 1] / 1e6
+    departure = np.where(delay < 0, np.inf, arrival + delay)
+    rest = text[: found.start()] + text[found.end() :]
+    return Record(arrival, departure, flow, rows[:, 3]), rest
+
+
 def split_samples(name: str, text: str) -> tuple[set[tuple[int, int]], str]:
     """The ports of the flows that were sampled, and the rest."""
     lines = text.splitlines()

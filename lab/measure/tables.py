@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.measure.formulas import excess, select, slowdown
+from lab.measure.lag import CLASSES, UNITS
 from lab.measure.reading import Link, Run
 from lab.measure.rows import LOSSY, SIZES, Rows, interval, means, seeds_of
 from lab.run.qdiscs import FLOOR, ORACLE, OURS, PEERS
@@ -96,6 +97,9 @@ GROUPS = [
     ("long ms", "ms long", 1),
 ]
 BANDS = [("high, most", "high, most", 0), ("low, most", "low, most", 0)]
+LAG = [
+    (f"{size} kB {what}", f"{what} {size} {UNITS[what]}", 1) for size in CLASSES for what in UNITS
+]
 # Where bulk's flows have round trips of their own: Mbit/s on the wire, kB of the queue
 EACH = re.compile(r"[AX]\d*|kB\d+|received / sent|one has the link %|turn s")
 # What each table is of: what it shows
@@ -111,6 +115,8 @@ TABLES = {
     "fetched": "Fetched: throughput, how many connections and pages have ended, and mean response",
     "heedless": "What senders that heed nothing put on the wire, and what of it is dropped",
     "bulk": "Downloads without an end: throughput, how even, and drops",
+    "lag": "How far the worst flow was behind ideal fair queueing, by the kB that came of it: late "
+    "in ms, behind and lost in kB",
     "each": "Each download without an end: what it sends (A) and what arrives (X), Mbit/s",
 }
 SHOWN = ("all", "<=8", "<=20", "21-100", ">100")  # of the demo
@@ -187,6 +193,8 @@ def every_table(rows: Rows, against: str | None = None) -> list[tuple[str, list[
         each = [(name, name, 2) for name in known if EACH.fullmatch(name)]
         if each:
             add("each", bulk, [""], each)
+    if LAG[0][1] in known:
+        add("lag", rows, [""], LAG)
     return [(what, without_empty(lines)) for what, lines in parts if len(lines) > 1]
 
 

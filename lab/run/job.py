@@ -41,7 +41,7 @@ IFB_MODULES = ["ifb", "act_mirred", "cls_matchall"]
 NAT_MODULES = ["nft_chain_nat", "nft_masq", "nft_nat"]
 NFT = "/usr/sbin/nft"
 COMMAND = "shortfirst"  # in a qdisc's place: sets up both ways (command/)
-PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues")
+PROGRAMS = ("flowgen", "bulk", "cbr", "fetch", "packets", "tunnel", "queues", "record")
 # Not there when each flow is alone
 BESIDE = ("bulk", "steady", "fetch", "packets", "watch", "pair")
 # What a queue of single packets of the kernel's own may take of those that are watched
@@ -267,7 +267,7 @@ def watch_of(settings: Settings, words: str) -> dict[str, str]:
         most = bulk_count(settings) + len(settings.get("steady", {})) + SPARE
         options = {"flows": most, "interval": watch["queues"], "duration": settings["duration"]}
         result["QUEUES"] = " ".join(f"--{key} {plain(value)}" for key, value in options.items())
-    return result
+    return result | ({"RECORD": "1"} if watch.get("record") else {})
 
 
 def pair_of(settings: Settings, qdisc: str) -> dict[str, str]:

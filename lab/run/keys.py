@@ -219,6 +219,7 @@ SETTINGS = {
         "over": several(number(0, 1e6, whole=True), 8),
         "queues": number(0.001, 1e5),
         "fetched": number(0.001, 1e5),
+        "record": SWITCH,
         "against": NAME,
     },
     "qdiscs": Named(rf"(?!{FLOOR}$)[\w.-]+", f"letters, digits, ., _ and -; not {FLOOR}", QDISC),
@@ -528,6 +529,11 @@ class Refusals:
             need(not {"seconds", "over"} & watch.keys(), "watch.lengths is missing, how often")
         need("queues" not in watch or "bulk" in settings, "watch.queues are those of bulk")
         need("fetched" not in watch or "fetch" in settings, "watch.fetched is of groups of fetch")
+        apart = {"access", "reverse"} & settings.get("bulk", {}).keys()
+        need(
+            not (watch.get("record") and apart),
+            "watch.record: packets of a bulk with access or reverse do not come that way",
+        )
         against = watch.get("against")
         need(
             against is None or against in qdiscs, f"watch.against: {against} is none of the qdiscs"

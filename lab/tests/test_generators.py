@@ -329,6 +329,42 @@ def test_packets_of_ports() -> None:
     assert seen == [5, 2, 0]
 
 
+RECORD = """
+./record --netns rtr --in rtr0 --out rtr1 --file /run/record >/run/log &
+until [ -s /run/log ]; do sleep 0.01; done
+"""
+
+
+def record(limit: int, options: str, addresses: str = IPV4) -> analysis.Record:
+    """What record has seen beside a queue of so many packets"""
+    script = NETWORK.replace("limit 100", f"limit {limit}") + SEEN + RECORD
+    script += f"{PACKETS} {addresses} --out /run/packets --duration 1 {options} >/dev/null\n"
+    script += "sleep 0.5; kill $!; wait $!; cat /run/record\n"
+    found, rest = analysis.split_record("x", virtual.run(script, "packets", "record", "net.sh"))
+    assert rest == ""
+    full = found.length == 1514  # not what the programs tell each other
+    return analysis.Record(*(each[full] for each in vars(found).values()))
+
+
+@pytest.mark.parametrize("addresses", [IPV4, IPV6])
+def test_record(addresses: str) -> None:
+    """Packets come each 0.8 ms, and each takes the link 1 ms, but for HTB's burst."""
+    size = 1472 if addresses == IPV4 else 1452
+    one = record(100, f"a:bytes={size},us=800,count=20", addresses)
+    assert len(one.flow) == 20 and len(set(one.flow)) == 1
+    assert np.diff(one.arrival) == pytest.approx(800e-6, abs=20e-6)
+    assert np.diff(one.departure)[1:] == pytest.approx(1e-3, abs=20e-6)
+    assert (one.departure >= one.arrival).all()
+
+
+def test_record_tells_what_is_dropped() -> None:
+    one = record(3, "a:bytes=1472,us=500,streams=2,count=20")
+    lost = np.isinf(one.departure)
+    assert np.unique(one.flow, return_counts=True)[1].tolist() == [20, 20]
+    # 40 packets in 10 ms: 10 leave, and those that wait
+    assert 25 <= lost.sum() <= 28 and (np.diff(one.departure[~lost]) > 0).all()
+
+
 def test_packets_over_ipv6() -> None:
     ports = "match ip6 sport 2000 0xffff match ip6 dport 9 0xffff"
     at = [f"match ip6 src fd00:0:0:1::{address}/128 {ports}" for address in ("10", "3")]
