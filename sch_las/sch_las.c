@@ -19,8 +19,8 @@
  * Flows may be many and last for years, and not all of them mean well: groups.h says how
  * nobody starves, who is dropped and what is forgiven. A short flow's rank is its visible
  * size there: what waits, and a part of what it has attained. Who has little left to send
- * goes first, as far as that can be seen. It grows shorter as it waits, with LAS_PATIENCE: else of
- * many streams that are too much together those would starve that have attained most.
+ * goes first, as far as that can be seen. It grows shorter as it waits (SF_PATIENCE): else of many
+ * streams that are too much together those would starve that have attained most.
  *
  * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
  * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h. They are never
@@ -43,12 +43,6 @@
 #include <shortfirst/groups.h>
 #include "las_log.h"
 #include "pkt_las.h"
-
-/* So much of what a flow has attained is a part of its visible size. */
-#define LAS_PART		4
-
-/* With half of it pages stall a video beside them, with twice as much streams starve. */
-#define LAS_PATIENCE		256
 
 struct las_sched {
 	struct sf_groups g;
@@ -81,11 +75,11 @@ static u64 las_rank(const struct sf_groups *g, const struct sf_flow *f,
 		    const struct sf_queue *queue)
 {
 	u64 served = f->attained - min_t(u64, f->attained, queue->backlog);
-	u64 rank = las_of(g)->visible ? queue->backlog + f->attained / LAS_PART : served;
+	u64 rank = las_of(g)->visible ? sf_groups_visible_size(f, queue) : served;
 
 	if (f->priority)
 		rank = las_priority_rank(g, rank);
-	return las_of(g)->visible ? sf_groups_waits_from(g, f, queue) + rank * LAS_PATIENCE : rank;
+	return las_of(g)->visible ? sf_groups_rank_of_size(g, f, queue, rank) : rank;
 }
 
 static bool las_newcomers(const struct sf_groups *g)

@@ -19,19 +19,21 @@
  * `plain` is that and no more. But who never queues, because he sends no faster than the
  * link, goes first for ever; who queues waits for all who do not; and a flow's own packets
  * wait behind each other as long as the buffer is. groups.h is against that, and without
- * `plain` the policies are about its groups: sqf and lqf rank the short flows, by what
- * waits. Under fq every flow but a newcomer is a long one, so it has one packet go first
- * and then takes its turn at the end of the round, whoever else comes.
+ * `plain` the policies are about its groups: sqf and lqf rank the short flows. Under fq every
+ * flow but a newcomer is a long one, so it has one packet go first and then takes its turn at
+ * the end of the round, whoever else comes.
  *
  *			newcomers	short flows	long flows
- *	sqf, lqf	first		by length	in turn
+ *	sqf		first		by visible size	in turn
+ *	lqf		first		by length	in turn
  *	fq		first		none		in turn: all
  *	sqf plain, lqf plain	none	by length: all	what has no record
  *	fq plain	none		none		in turn: all
  *
  * By length alone a hundred streams that are too much together would starve whoever sends
- * a little more at a time than they have waiting. So under sqf a short flow's queue grows
- * shorter as it waits, with SQF_PATIENCE.
+ * a little more at a time than they have waiting, and a long flow whose queue CoDel holds short
+ * would go before a page. So without `plain` sqf ranks short flows by visible size, as las does
+ * (sf_groups_visible_size()), and that shrinks while they wait.
  *
  * Of equal queues one at random loses a packet, not always the newcomer's. If it were, sqf
  * could serve one flow for ever: of N flows with packets all alike and N * k + N - 1 of
@@ -54,9 +56,6 @@
 #include <shortfirst/filter.h>
 #include <shortfirst/groups.h>
 #include "pkt_sqf.h"
-
-/* The largest of which streams that are too much leave short flows half of what fq_codel does */
-#define SQF_PATIENCE		128
 
 struct sqf_sched {
 	struct sf_groups g;
@@ -86,7 +85,7 @@ static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
 		return U32_MAX - queue->backlog;
 	if (sqf_without_shares(g))
 		return queue->backlog;
-	return sf_groups_waits_from(g, f, queue) + (u64)queue->backlog * SQF_PATIENCE;
+	return sf_groups_rank_of_size(g, f, queue, sf_groups_visible_size(f, queue));
 }
 
 /* Those of whom nobody is to be protected are like the others. */
@@ -169,7 +168,7 @@ static const struct sf_option sqf_rows[] = {
 	},
 	SF_FAIR(SQF, 256 << 10),
 	SF_FORGIVE(SQF, 0),
-	SF_FORGIVE_SHARE(SQF, 25),
+	SF_FORGIVE_SHARE(SQF, 50),
 	SF_BUFFER(SQF, 500),
 	SF_NEWCOMERS(SQF, 512),
 	SF_KNOWN_SHARE(SQF, 50),

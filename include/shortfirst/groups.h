@@ -41,7 +41,8 @@
  *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
  *   `long_share` of the bytes. Until that comes to SF_DEBT it costs short ones nothing: what long
  *   ones have had beyond it counts, as does a time in which none of them waited. Then they are
- *   late, and owed as much as fair queueing would give them, until nobody else waits.
+ *   late, and owed as much as fair queueing would give them, up to SF_LATE_MOST, until nobody
+ *   else waits.
  *   Of what newcomers and short flows send those short ones have that part, too, that have
  *   waited for SF_OVERDUE; in a crowd those who have for SF_CROWDED have `known_share`, if that is
  *   more. A short flow that is the first and has no more than SF_SMALL waiting, such as a call,
@@ -73,7 +74,9 @@
  * does one that was faster.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
- * flows have more than their share waiting, else as sf_groups_victim() says. The records of
+ * flows have more than their share waiting, else as sf_groups_victim() says. The first 16 kB of
+ * each short flow do not count against `buffer` (SF_SPARED), so that a web page's connections do
+ * not lose their initial windows. The records of
  * the flows, with packets or without, and the queues of those with packets are in a table of
  * fixed size (flow_table.h). What finds no room in it waits in one queue, that of a long
  * flow.
@@ -130,7 +133,16 @@ static __always_inline struct sk_buff *sf_groups_take_victim(struct Qdisc *sch,
 		queue = sf_groups_draw(g, host, order);
 	g->s.victim = queue->flow;
 	sf_count_drop(&g->s);
-	skb = g->drop_head ? sf_take_first(sch, queue) : sf_take_last(sch, queue);
+	/*
+	 * A short flow loses its second packet: those behind it tell TCP of the loss at once,
+	 * and by the age of the first one the flow goes before others at last.
+	 */
+	if (g->drop_head)
+		skb = sf_take_first(sch, queue);
+	else if (g->known_share && queue->group != SF_LONG_FLOWS)
+		skb = sf_take_second(sch, queue);
+	else
+		skb = sf_take_last(sch, queue);
 	sf_groups_uncount(g, queue, qdisc_pkt_len(skb));
 	sf_groups_count_drop(g, queue->flow, queue->host);
 	if (unlikely(sf_is_elsewhere(queue))) {

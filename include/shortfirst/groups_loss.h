@@ -86,7 +86,10 @@ static __always_inline struct sf_queue *sf_groups_draw(struct sf_groups *g, u32 
 	return queue;
 }
 
-/* The percent of the bytes that are the long flows' */
+/*
+ * Percent of the bytes that long flows are owed: long_share, or once they are overdue what fair
+ * queueing would give as many flows, up to SF_LATE_MOST.
+ */
 static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct sf_lists *l)
 {
 	u32 longs = l->queues[SF_LONG_FLOWS];
@@ -94,7 +97,7 @@ static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct s
 
 	if (!l->late || !longs || !g->long_share)
 		return g->long_share;
-	return max(g->long_share, longs * 100 / (longs + others));
+	return max(g->long_share, min(longs * 100 / (longs + others), SF_LATE_MOST));
 }
 
 /* Of the first long flows in turn that with the longest queue */

@@ -34,6 +34,26 @@
 /* As fair: no flow is long. */
 #define SF_NEVER		BIT_ULL(62)
 
+/*
+ * The first 16 kB of a short flow do not count against `buffer` while they wait: a web page opens
+ * many connections at once, and each of them sends an initial window. Counted in units of
+ * SF_SPARED_UNIT bytes, 6 bits a queue.
+ */
+#define SF_SPARED_UNIT		260
+#define SF_SPARED		(63 * SF_SPARED_UNIT)
+
+/* Overdue long flows get at most this percentage of the bytes: short flows keep the rest. */
+#define SF_LATE_MOST		50U
+
+/* 1 / SF_ATTAINED_PART of what a flow has attained is a part of its visible size. */
+#define SF_ATTAINED_PART	4
+
+/*
+ * In a rank a byte of the visible size counts as many bytes that the link sends. With 128 pages
+ * stall a video beside them, with 512 streams starve.
+ */
+#define SF_PATIENCE		256
+
 #define SF_LEAK_SHIFT		16
 
 /*
@@ -92,7 +112,7 @@
 #define SF_ANY_HOST		U32_MAX
 
 /* For so many measurements a small old flow counts as having waited. */
-#define SF_AHEAD_OF		4
+#define SF_AHEAD_OF		8
 
 /* A SYN begins a new flow if nothing of the old one was seen for so long. */
 #define SF_SILENCE		HZ
@@ -224,6 +244,25 @@ static inline u64 sf_groups_waits_from(const struct sf_groups *g, const struct s
 	if (queue->backlog <= SF_SMALL && sf_groups_is_old(g, f))
 		sent -= min(sent, g->ahead);
 	return sent;
+}
+
+/*
+ * The visible size of a short flow in bytes: a flow with little left to send goes first, as far as
+ * that can be seen.
+ */
+static inline u64 sf_groups_visible_size(const struct sf_flow *f, const struct sf_queue *queue)
+{
+	return queue->backlog + f->attained / SF_ATTAINED_PART;
+}
+
+/*
+ * Its rank by a size: the size counts less the longer the flow has waited, or of many streams that
+ * are too much for the link those would starve that have attained most.
+ */
+static inline u64 sf_groups_rank_of_size(const struct sf_groups *g, const struct sf_flow *f,
+					 const struct sf_queue *queue, u64 size)
+{
+	return sf_groups_waits_from(g, f, queue) + size * SF_PATIENCE;
 }
 
 /* The set that had no record for a packet that waits elsewhere */

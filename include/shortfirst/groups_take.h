@@ -18,6 +18,7 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 	struct sf_flow *f;
 
 	sf_groups_leave(g, queue);
+	sf_groups_spare(g, queue, 0);
 	if (queue->heaped) {
 		queue->heaped = false;
 		sf_heap_remove(&g->losers, sf_groups_number(g, queue));
@@ -345,7 +346,8 @@ static __always_inline struct sk_buff *sf_groups_take_from(struct Qdisc *sch,
 		sf_groups_move(g, queue, queue->group, true, order);
 	}
 	skb = sf_groups_take_short(sch, l, queue, order);
-	if (!l->queues[SF_LONG_FLOWS])
+	/* Late downloads have small windows: it is no gain of theirs that none of them waits. */
+	if (!l->queues[SF_LONG_FLOWS] && !l->late)
 		l->credit -= (s64)share * qdisc_pkt_len(skb);
 	/* What goes ahead is not owed a share of, else what is owed might grow without bound. */
 	if (queue == ahead) {

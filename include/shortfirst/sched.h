@@ -52,6 +52,7 @@ struct sf_sched {
 	u32		memory_peak;	/* the most it has been */
 	u32		limit;		/* of the two */
 	u32		memory_limit;
+	u32		spared;		/* bytes in the queues that do not count against `buffer` */
 	u32		arrivals;	/* packets so far, to order equals; wraps */
 	u32		victim;		/* the flow that lost a packet last;
 					 * SF_NO_FLOW if the kind never drops
@@ -312,6 +313,26 @@ static __always_inline struct sk_buff *sf_take_first(struct Qdisc *sch,
 	return skb;
 }
 
+/* The same with the packet behind the first one, if there is one */
+static __always_inline struct sk_buff *sf_take_second(struct Qdisc *sch, struct sf_queue *queue)
+{
+	struct sk_buff *head = queue->head, *skb;
+
+	if (queue->qlen == 1)
+		return sf_take_first(sch, queue);
+	skb = head->next;
+	sf_uncount(sch, queue, skb);
+	queue->qlen--;
+	head->next = skb->next;
+	if (skb->next)
+		skb->next->prev = head;
+	else
+		queue->tail = head;
+	skb->next = NULL;
+	skb->prev = NULL;
+	return skb;
+}
+
 /* The same with the last packet */
 static __always_inline struct sk_buff *sf_take_last(struct Qdisc *sch,
 						    struct sf_queue *queue)
@@ -337,6 +358,9 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 	return s->held > s->limit || s->memory > s->memory_limit;
 }
 
+/* Most bytes in the queues beyond `buffer`, whatever the rate of the link */
+#define SF_SPARED_MOST		(4U << 20)
+
 /*
  * For sf_kind.over: does more wait than `buffer` allows? Two packets go for one that
  * comes, since there may be much too many if the link has become slower.
@@ -344,8 +368,10 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 static inline bool sf_over_buffer(struct Qdisc *sch, unsigned int gone)
 {
 	const struct sf_sched *s = qdisc_priv(sch);
+	u32 spared = min3(s->spared, s->link.room / 2, SF_SPARED_MOST);
+	u32 backlog = sch->qstats.backlog;
 
-	return sch->qstats.backlog > s->link.room && s->held > 1 && gone < 2;
+	return backlog > s->link.room && backlog - s->link.room > spared && s->held > 1 && gone < 2;
 }
 
 static __always_inline bool sf_over(struct Qdisc *sch, unsigned int gone,

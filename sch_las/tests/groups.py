@@ -9,8 +9,6 @@ from selftests.lib.groups import Queue
 
 from .model import log_rank
 
-PATIENCE = 256  # bytes that the link sends for each by which a short flow grows shorter
-
 
 @dataclass
 class Options(BaseOptions):
@@ -23,13 +21,12 @@ class Groups(BaseGroups):
     opt: Options
 
     def _rank(self, queue: Queue) -> int:
-        waits = queue.backlog
-        rank = queue.attained - min(queue.attained, waits)
+        size = queue.attained - min(queue.attained, queue.backlog)
         if self.opt.visible:
-            rank = waits + queue.attained // 4
+            size = self._visible_size(queue)
         if queue.priority:
-            rank = log_rank(rank, self.opt.log)
-        return self._sent_before(queue) + PATIENCE * rank if self.opt.visible else rank
+            size = log_rank(size, self.opt.log)
+        return self._rank_of_size(queue, size) if self.opt.visible else size
 
     def _tail_rank(self, queue: Queue) -> int:
         rank = max(0, queue.attained - queue.packets[-1][1].length)

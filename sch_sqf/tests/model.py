@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The reference model of sqf: what it does with the groups of selftests/lib/groups.py.
 
-A short flow's rank is what it has waiting, which grows shorter unless there are no shares, as
-published. Without shares the longest queue loses a packet; which of several
-is up to the kernel. There is no `idle` here, since it depends on
-the time.
+A short flow's rank is its visible size, or as published, without shares, what it has waiting.
+Without shares the longest queue loses a packet; which of several is up to the kernel. There is no
+`idle` here, since it depends on the time.
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from selftests.lib.groups import Options as BaseOptions
 from selftests.lib.model import Tie
 
 POLICIES = ("sqf", "lqf", "fq")
-PATIENCE = 128  # bytes that the link sends for each that waits
 
 
 @dataclass
@@ -36,7 +34,7 @@ class Model(Groups):
             return -queue.backlog
         if not self._shares():
             return queue.backlog
-        return self._sent_before(queue) + PATIENCE * queue.backlog
+        return self._rank_of_size(queue, self._visible_size(queue))
 
     def _loss(self, queue: Queue) -> tuple[int, int]:
         return -queue.backlog, 0

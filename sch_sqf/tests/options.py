@@ -49,7 +49,7 @@ TABLE = Table(
         idle(4),
         fair(9, 256 << 10),
         forgive(10),
-        forgive_share(11, 25),
+        forgive_share(11, 50),
         buffer(12, 500),
         newcomers(13, 512),
         known_share(14),

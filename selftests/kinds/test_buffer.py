@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.gate import Gate, flow
+from selftests.lib.groups import SPARED
 from selftests.lib.options import of
 
 A, B = flow(0), flow(2)
@@ -35,19 +36,23 @@ def test_buffer_follows_the_link(gate: Callable[..., Gate], low: int, room: int)
     assert (d0.show()["room"], d0.show()["drop_buffer"]) == (room, 0)
     assert not d0.send(A.frame(1500, 200), low)  # another one goes with it, and no more
     assert (d0.show()["qlen"], d0.show()["drop_buffer"]) == (198, 2)
-    accepted = 0
-    while d0.show()["backlog"] > room:
+    accepted, drops = 0, 0
+    while drops != d0.show()["drop_buffer"]:
+        drops = d0.show()["drop_buffer"]
         assert d0.send(B.frame(100, 1000 + accepted))
         accepted += 1
-    drops = d0.show()["drop_buffer"]
+    # Of flows that are not long the first bytes may come on top.
+    assert room - 2 * 1500 < d0.show()["backlog"] <= room + SPARED + 100 * accepted
     assert 200 + 1 + accepted == 1 + d0.show()["qlen"] + drops
     d0.change("limit 20000")  # forgets nothing
     assert d0.show()["room"] == room
     d0.change("buffer 0ms")
     assert d0.show()["room"] == 0
     assert d0.send(A.frame(1500, 201), low)
-    kept = [*range(1, 200 - (drops - 1)), 201, *range(1000, 1000 + accepted)]
-    assert sorted(d0.order()) == kept
+    # A has lost all that there was to lose: its first packets if it is not long, else its last
+    kept = d0.order()
+    assert set(kept) > {201, *range(1000, 1000 + accepted)}
+    assert len(kept) == 200 + 1 + accepted - drops
     d0.change("buffer 60s")
     most = d0.show()["room"]  # it may have been measured anew meanwhile
     d0.change("buffer 10ms")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from selftests.lib.gate import Flow, Gate, attain, flow
+from selftests.lib.groups import SPARED
 from selftests.lib.options import of
 from selftests.lib.told import flows as told_flows
 
@@ -318,12 +319,12 @@ def test_long_share(gate: Callable[..., Gate], words: str, share: int) -> None:
 @pytest.mark.clock
 @pytest.mark.parametrize(
     ("longs", "shorts", "newcomers", "share"),
-    [(1, 1, 0, 50), (3, 1, 0, 75), (1, 2, 1, 25), (2, 0, 1, 50)],
+    [(1, 1, 0, 50), (3, 1, 0, 50), (1, 2, 1, 25), (2, 0, 1, 50)],
 )
 def test_long_flows_that_are_late_have_a_fair_share(
     gate: Callable[..., Gate], words: str, longs: int, shorts: int, newcomers: int, share: int
 ) -> None:
-    """It is that of their number; newcomers are no more than they."""
+    """It is that of their number, and half at most; newcomers are no more than they."""
     d0 = gate(f"{words} fair {8 * FAIR}b long_share 5% {HUGE_IDLE}")
     for number in range(longs + shorts):
         attain(d0, flow(number), 8 * FAIR + 1500 if number < longs else 1000)
@@ -737,13 +738,56 @@ def measure_slow_link(d0: Gate) -> None:
 
 
 def test_what_waits_is_bounded_at_once(gate: Callable[..., Gate], words: str) -> None:
-    """By the rate that was measured last: not only after an eighth of a second."""
+    """By the rate that was measured last: not only after an eighth of a second.
+
+    Of a flow that is not long the first bytes come on top, and two packets go for one that comes.
+    """
     d0 = gate(f"{words} buffer 100ms {HUGE_IDLE}")
     measure_slow_link(d0)
     for ident in range(100):
-        d0.send(A.frame(1500, ident))
+        d0.send(B.frame(1500, ident))
     shown = d0.show()
-    assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - 65536 // 1500
+    assert shown["room"] == 65536 and shown["drop_buffer"] == 100 - shown["qlen"]
+    assert 65536 + SPARED - 2 * 1500 < shown["backlog"] <= 65536 + SPARED
+
+
+@pytest.mark.parametrize(("flows", "drops"), [(8, False), (9, True)])
+def test_first_windows_do_not_count_for_the_buffer(
+    gate: Callable[..., Gate], words: str, flows: int, drops: bool
+) -> None:
+    """Up to half of what `buffer` allows: 65,536 bytes and 32,768, of flows with 12,000 each"""
+    d0 = gate(f"{words} buffer 100ms {HUGE_IDLE}")
+    measure_slow_link(d0)
+    for ident in range(8):
+        for number in range(flows):
+            d0.send(flow(number).frame(1500, ident))
+    assert (d0.show()["drop_buffer"] > 0) == drops
+    assert d0.show()["backlog"] <= 65536 + 32768
+
+
+def test_what_was_served_counts_for_the_buffer(gate: Callable[..., Gate], words: str) -> None:
+    """Of flows that have been served 15,000 bytes, 1,380 each are left."""
+    d0 = gate(f"{words} buffer 100ms {HUGE_IDLE}")
+    for number in range(8):
+        attain(d0, flow(number), 15000)
+    measure_slow_link(d0)
+    for ident in range(8):
+        for number in range(8):
+            d0.send(flow(number).frame(1500, ident))
+    assert 65536 < d0.show()["backlog"] <= 65536 + 8 * (SPARED - 15000)
+
+
+def test_a_short_flow_loses_its_second_packet(gate: Callable[..., Gate], words: str) -> None:
+    """Those behind it tell its sender, and the first keeps its age; a long one loses its last."""
+    d0 = gate(f"{words} known_share 50% fair {FAIR}b {HUGE_IDLE}")
+    attain(d0, B, FAIR + 1500)
+    d0.change("limit 4")
+    for ident in range(6):
+        d0.send(A.frame(1000, ident))
+    assert d0.order() == [0, 3, 4, 5]
+    for ident in range(6):
+        d0.send(B.frame(1000, ident))
+    assert d0.order() == [0, 1, 2, 3]
 
 
 @pytest.mark.clock  # the rate is measured anew every eighth of a second

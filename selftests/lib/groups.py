@@ -30,6 +30,9 @@ NO_HOSTS, SRC, DST, BOTH = range(4)  # the values of `hosts`
 OWED = 100 * 1514  # who has waited for long is owed a packet from so many hundredths of bytes on
 LAG = 32 << 10  # bytes that a host which comes back may be behind the others
 MUCH = 1515  # bytes: hosts with less waiting lose no packet while one has as much
+PATIENCE = 256  # bytes that the link sends for each by which a short flow grows shorter
+ATTAINED_PART = 4  # of its visible size
+SPARED = 63 * 260  # bytes of a short flow that `buffer` does not count
 LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
 
 # How the options of models are called, and what is not the same there
@@ -256,6 +259,12 @@ class Groups(BaseModel):
     def _sent_before(self, queue: Queue) -> int:
         """What the link had sent when its first packet came"""
         return self.sent_before[queue.packets[0][1].ident]
+
+    def _visible_size(self, queue: Queue) -> int:
+        return queue.backlog + queue.attained // ATTAINED_PART
+
+    def _rank_of_size(self, queue: Queue, size: int) -> int:
+        return self._sent_before(queue) + PATIENCE * size
 
     @abstractmethod
     def _loss(self, queue: Queue) -> tuple[int, int]:
@@ -492,7 +501,12 @@ class Groups(BaseModel):
         while self._over():
             self._count_drop()
             queue = self._victim()
-            _, packet = queue.packets.pop(0 if self.drop_head else -1)
+            place = -1
+            if self.drop_head:
+                place = 0
+            elif self.opt.known and queue.group != LONG:
+                place = min(1, len(queue.packets) - 1)  # the first keeps its age
+            _, packet = queue.packets.pop(place)
             if queue.group != LONG:
                 queue.attained -= min(queue.attained, packet.length)
             self._place(queue)
