@@ -41,8 +41,8 @@
  *   Long flows are served in turn, `quantum` bytes each, after all others, but they are owed
  *   `long_share` of the bytes. Until that comes to SF_DEBT it costs short ones nothing: what long
  *   ones have had beyond it counts, as does a time in which none of them waited. Then they are
- *   late, and owed as much as fair queueing would give them, up to SF_LATE_MOST, until nobody
- *   else waits.
+ *   late: owed as much as fair queueing would give them, up to SF_LATE_MOST, until no other flow
+ *   has packets waiting. A time in which none of them waits does not count then.
  *   Of what newcomers and short flows send those short ones have that part, too, that have
  *   waited for SF_OVERDUE; in a crowd those who have for SF_CROWDED have `known_share`, if that is
  *   more. A short flow that is the first and has no more than SF_SMALL waiting, such as a call,
@@ -76,10 +76,9 @@
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
  * flows have more than their share waiting, else as sf_groups_victim() says. The first 16 kB of
  * each short flow do not count against `buffer` (SF_SPARED), so that a web page's connections do
- * not lose their initial windows. The records of
- * the flows, with packets or without, and the queues of those with packets are in a table of
- * fixed size (flow_table.h). What finds no room in it waits in one queue, that of a long
- * flow.
+ * not lose their initial windows. The records of the flows, with packets or without, and the
+ * queues of those with packets are in a table of fixed size (flow_table.h). What finds no room
+ * in it waits in one queue, that of a long flow.
  *
  * With `hosts` long flows wait in lists of their host, which send in turn; so do all flows of a
  * host that is over its share. For those who are not, the lists of the others are one long

@@ -44,12 +44,12 @@ def runs_of(
     experiment = read(EXPERIMENTS / f"{part.experiment}.toml")
     more = {ORACLE: ORACLE} if part.experiment == D1 else {}
     every = part.peers | more | {name: part.words(words) for name, words in qdiscs.items()}
-    chosen = experiment.only(every, part.cases, seeds or part.seeds)
+    runs = experiment.only(every, part.cases, seeds or part.seeds)
     # Two parts may have the same cases and qdiscs, with other options
-    chosen = replace(chosen, name=re.sub(r"[^\w.-]+", "-", part.label))
+    runs = replace(runs, name=re.sub(r"[^\w.-]+", "-", part.label))
     if record:
-        chosen = replace(chosen, cases={k: recorded(case) for k, case in chosen.cases.items()})
-    return Runs(chosen, {job.name: job for job in chosen.jobs})
+        runs = replace(runs, cases={k: recorded(case) for k, case in runs.cases.items()})
+    return Runs(runs, {job.name: job for job in runs.jobs})
 
 
 def recorded(case: Settings) -> Settings:
@@ -183,8 +183,8 @@ def main() -> int:
             text = "\n" + excess(rows, list(qdiscs))
     write(found)
     text += "\n" + lag(measured) if options.record else ""
-    told = "\n".join(summary(found, qdisc) for qdisc in qdiscs)
-    text = f"{table(found, list(qdiscs))}{text}\n{told}\n"
+    summaries = "\n".join(summary(found, qdisc) for qdisc in qdiscs)
+    text = f"{table(found, list(qdiscs))}{text}\n{summaries}\n"
     (WHERE / "table.txt").write_text(text)
     print(f"\n{text}\n* over {MOST:g}, or {SPREAD:g} for a seed\ndata: {WHERE}")
     return 0

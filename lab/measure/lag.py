@@ -14,8 +14,8 @@ from lab.measure.rows import Metrics
 from lab.models.gps import behind, finish
 
 BUFFER = 0.5  # seconds at the link's rate, as the default of our `buffer`
-# Flows by the bytes that came, kB
 UNITS = {"late": "ms", "behind": "kB", "lost": "kB"}
+# Flows by the bytes that arrived: the name in kB; more than, up to
 CLASSES = {"<=20": (0, 20e3), "20-200": (20e3, 200e3), ">200": (200e3, np.inf)}
 
 

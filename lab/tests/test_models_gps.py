@@ -29,7 +29,7 @@ def test_flows_share_the_link() -> None:
 def test_the_longest_queue_loses() -> None:
     packets = [(0, 1, 100), (0, 2, 100), (0, 1, 100)]
     assert ends(packets, 100, 250) == [2, 2, LOST]
-    # The newcomer is another flow's
+    # The last packet is of another flow
     assert ends([(0, 1, 100), (0, 1, 100), (0, 2, 100)], 100, 250) == [2, LOST, 2]
 
 
@@ -92,7 +92,7 @@ def test_behind() -> None:
     # One lost: it is behind for good, and later packets may make up for it
     lost = behind(np.array([1.0, LOST, 2.5]), ideal, length)
     assert (lost.seconds, lost.bytes) == (0, 100)
-    # What the ideal has dropped is owed to nobody
+    # A packet that the ideal has dropped is not owed
     assert behind(np.array([1.0, LOST, 3]), np.array([1.0, LOST, 3]), length).bytes == 0
 
 
@@ -120,7 +120,7 @@ def test_a_broken_record_is_refused(text: str) -> None:
 
 
 def test_record_in_order() -> None:
-    """Nobody is behind in a run that is the ideal's, but for a packet."""
+    """No flow is behind in a run that serves in the order of the ideal."""
     record = Record(np.zeros(3), np.array([0.0, 1, 2]), np.array([0, 1, 0]), np.full(3, 1000.0))
     found = of_record(record, 8e3)
     assert found["late <=20 ms"] == 0 and found["behind <=20 kB"] == 0
