@@ -43,6 +43,12 @@ WHATEVER, NEVER = "", "\0"
 UNLOADED = "kind is unknown|must match existing qdisc"
 CYCLE = 8  # s between two of them
 
+# Bytes of memory that a sender's packets may take until they are freed: more than fit into a queue.
+# Where all senders share one, whoever has its lock may have to queue all that they have sent, and
+# nothing else runs on his processor meanwhile. With 64 MB each that took 67 s on the kcsan kernel.
+ROOM, ROOM_SHARED = 64 << 20, 8 << 20
+ROOM_BUNDLES = 16 << 20  # a bundle takes many times as long as another packet
+
 KCSAN = Path("/sys/kernel/debug/kcsan")
 SAMPLING = Path("/sys/module/kcsan/parameters")
 
@@ -90,9 +96,9 @@ def no_burst_is_too_large() -> Iterator[None]:
 
 
 @contextmanager
-def senders_of(dev: str, bundles: bool = False) -> Iterator[list[Sender]]:
+def senders_of(dev: str, room: int, bundles: bool = False) -> Iterator[list[Sender]]:
     """One for each processor; at last the device is taken away, if it is there."""
-    senders = [Sender(dev, number, bundles) for number in range(len(PROCESSORS))]
+    senders = [Sender(dev, number, room, bundles) for number in range(len(PROCESSORS))]
     try:
         yield senders
     finally:
@@ -197,7 +203,7 @@ def test_one_queue(kind: str, seconds: float) -> None:
     dev = f"many_{kind}"
     device(dev, 1)
     run(f"tc qdisc add dev {dev} root handle 10: {kind}")
-    with senders_of(dev) as senders:
+    with senders_of(dev, ROOM_SHARED) as senders:
         check_accounts(dev, {"root handle 10:": kind}, senders, seconds)
     unload_all([kind])
 
@@ -213,7 +219,7 @@ def test_a_queue_for_each_processor(seconds: float) -> None:
         place = f"parent 1:{number} handle {number}0:"
         run(f"tc qdisc add dev {dev} {place} {kind}")
         at[place] = kind
-    with senders_of(dev) as senders:
+    with senders_of(dev, ROOM) as senders:
         check_accounts(dev, at, senders, seconds)
     unload_all(KINDS)
 
@@ -235,7 +241,7 @@ def commands(what: str, rounds: int = 14) -> list[str]:
 def test_nothing_stays(seconds: float) -> None:
     dev = "many"
     device(dev, 1)
-    with senders_of(dev, bundles=True) as senders:
+    with senders_of(dev, ROOM_BUNDLES, bundles=True) as senders:
         crowd = Crowd()
         for cpu, sender in zip(PROCESSORS, senders, strict=True):
             crowd.begin(sender.run, cpu)
@@ -271,7 +277,7 @@ def ingress(kind: str, seconds: float) -> None:
         f"tc -n {SPACE} qdisc add dev in root handle 10: {kind}",
     ):
         alone(command)
-    with senders_of("out", bundles=True) as senders:
+    with senders_of("out", ROOM_BUNDLES, bundles=True) as senders:
         sending, others = Crowd(), Crowd()
         others.begin(receive, SPACE, 5001)
         for _ in range(2):

@@ -88,12 +88,11 @@ class Burst:
 class Sender:
     """A socket of a device and what is sent by it: flows of all sorts, also in bundles"""
 
-    def __init__(self, dev: str, number: int, bundles: bool = False) -> None:
+    def __init__(self, dev: str, number: int, room: int, bundles: bool) -> None:
+        """room: bytes of memory that what it has sent may take until it is freed"""
         rng = random.Random(f"{dev} {number}")
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        # A bundle takes many times as long as another packet, with the lock held.
-        most = (16 if bundles else 64) << 20
-        self.sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, most)
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, room)
         if bundles:
             self.sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
         self.sock.bind((dev, 0))
