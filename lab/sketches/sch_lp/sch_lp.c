@@ -20,12 +20,9 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/skbuff.h>
-#include <net/netlink.h>
-#include <net/pkt_cls.h>
 #include <net/codel.h>
 #include <net/codel_impl.h>
 #include <shortfirst/compat.h>
-#include <shortfirst/filter.h>
 #include <shortfirst/flow_heap.h>
 #include <shortfirst/sched.h>
 
@@ -56,8 +53,8 @@
 #ifndef CALM
 #define CALM	20	/* ms */
 #endif
-#ifndef CALMFORGIVE
-#define CALMFORGIVE 4	/* halves of a fair share */
+#ifndef CALMDECAY
+#define CALMDECAY 4	/* halves of a fair share */
 #endif
 #ifndef HELD
 #define HELD	4	/* s */
@@ -72,8 +69,7 @@
 #define LOW	12	/* the lowest level: under 1 << LOW bytes */
 #define LEVELS	10	/* 0: sparse; 1 to 8; 9: bulk */
 #define BULK	(LEVELS - 1)
-#define YOUNG	(16 << 10)	/* bytes: so many of a flow do not count for the buffer, */
-#define MOST	(4 << 20)	/* but for this */
+#define YOUNG	(16 << 10)	/* bytes of a flow that do not count against the buffer */
 #define NEWPART	4	/* such a part of the buffer is for flows of which nothing was sent */
 #define VS	8		/* bits of fraction */
 #define BS	(VS + 8)	/* a bucket of the calendar: 256 bytes */
@@ -83,7 +79,7 @@
 struct place {
 	u64	tag;		/* when the emulation has sent all of it */
 	u64	attained;
-	u64	since;		/* V when it was forgiven last */
+	u64	since;		/* V at the last decay */
 	u32	bucket;
 	u32	held;		/* jiffies */
 	u8	class;		/* 1: bulk */
@@ -105,7 +101,6 @@ struct clock {
 
 struct lp_sched {
 	struct sf_sched	s;
-	struct Qdisc *sch;
 	struct clock clock[2];
 	u64	carry;
 	u32	pos;
@@ -114,13 +109,12 @@ struct lp_sched {
 	u32	first[LEVELS];
 	u32	waiting[LEVELS];
 	struct sf_heap due[LEVELS];
-	struct place *places;	/* by record, one for what has none, one for all newcomers */
+	struct place *places;	/* by record, one for the overflow queue, one for all new flows */
 	s32	*deficit;
-	struct sf_heap losers;
+	struct sf_heap drop_candidates;
 	struct codel_params codel;
 	struct codel_stats stats;
 	struct sf_queue *taking;
-	u32	young;
 	u32	fresh;		/* bytes of flows of which nothing was sent */
 	u32	freshn;		/* and how many flows */
 };
@@ -135,9 +129,15 @@ static struct place *place_of(struct lp_sched *q, const struct sf_queue *queue)
 	return &q->places[min(queue->flow, q->s.table.sets * SF_WAYS)];
 }
 
-static struct place *newcomers(struct lp_sched *q)
+static struct place *new_flows(struct lp_sched *q)
 {
 	return &q->places[q->s.table.sets * SF_WAYS + 1];
+}
+
+/* The entry that a flow's packets count for in the emulation */
+static struct place *emulated(struct lp_sched *q, struct place *p)
+{
+	return p->own ? p : new_flows(q);
 }
 
 static u32 buffer(const struct lp_sched *q)
@@ -282,14 +282,14 @@ static u64 past(struct lp_sched *q, u32 level)
 	return n ? c->then[(q->pos - n) % PAST] : c->v;
 }
 
-static void forgive(struct lp_sched *q, struct place *p)
+static void decay(struct lp_sched *q, struct place *p)
 {
 	u64 v = v_of(q, p) > p->since ? (v_of(q, p) - p->since) >> VS : 0;
 
 	if (p->stood || (p->dropped && (u32)jiffies - p->held < HELD * HZ))
 		v /= 2;
 	else
-		v = v * CALMFORGIVE / 2;
+		v = v * CALMDECAY / 2;
 	p->attained -= min(p->attained, v);
 	p->since = v_of(q, p);
 	p->stood = false;
@@ -352,7 +352,7 @@ static void take_out(struct lp_sched *q, struct sf_queue *queue)
 	queue->group = 0;
 }
 
-static struct sf_heap_node loser_node(struct lp_sched *q, struct sf_queue *queue)
+static struct sf_heap_node drop_node(struct lp_sched *q, struct sf_queue *queue)
 {
 	u64 most = VICTIM ? has(q, place_of(q, queue)) : queue->backlog;
 
@@ -362,16 +362,16 @@ static struct sf_heap_node loser_node(struct lp_sched *q, struct sf_queue *queue
 				       qn(q, queue) };
 }
 
-static void young(struct lp_sched *q, const struct sk_buff *skb, s32 sign)
+static void spare(struct lp_sched *q, const struct sk_buff *skb, s32 sign)
 {
 	if (sf_cb(skb)->rank & 1)
-		q->young += sign * (s32)qdisc_pkt_len(skb);
+		q->s.spared += sign * (s32)qdisc_pkt_len(skb);
 }
 
 /* A queue with packets may belong elsewhere. */
 static void replace(struct lp_sched *q, struct sf_queue *queue)
 {
-	sf_heap_move(&q->losers, loser_node(q, queue));
+	sf_heap_move(&q->drop_candidates, drop_node(q, queue));
 	if (level_of(q, queue) + 1 != queue->group) {
 		take_out(q, queue);
 		put(q, queue);
@@ -417,16 +417,16 @@ static bool lp_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *t
 	}
 	queue = &t->queues[i];
 	if (!queue->qlen)
-		forgive(q, p);
+		decay(q, p);
 	if (!p->own) {
 		p->total += len;
 		if (!to->flow || (p->known && p->total > SHARED)) {
 			p->own = true;
-			cut(q, newcomers(q), queue->backlog);
+			cut(q, new_flows(q), queue->backlog);
 			set_tag(q, p, (u64)queue->backlog << VS);
 		}
 	}
-	e = p->own ? p : newcomers(q);
+	e = emulated(q, p);
 	sparse = !has(q, e) && !queue->qlen;
 	if (!SPFREE || has(q, p) || !p->own)
 		p->attained += len;
@@ -436,7 +436,7 @@ static bool lp_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *t
 		cb->rank |= 1;
 	if (to->flow && sparse)
 		cb->rank |= 2;
-	young(q, skb, 1);
+	spare(q, skb, 1);
 	if (!p->known) {
 		q->fresh += len;
 		q->freshn += !queue->qlen;
@@ -446,7 +446,7 @@ static bool lp_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *t
 		sf_link_restart(&q->s.link);
 	if (queue->qlen == 1) {
 		put(q, queue);
-		sf_heap_add(&q->losers, loser_node(q, queue));
+		sf_heap_add(&q->drop_candidates, drop_node(q, queue));
 		return true;
 	}
 	replace(q, queue);
@@ -460,7 +460,7 @@ static void gone(struct lp_sched *q, struct sf_queue *queue)
 		replace(q, queue);
 		return;
 	}
-	sf_heap_remove(&q->losers, qn(q, queue));
+	sf_heap_remove(&q->drop_candidates, qn(q, queue));
 	take_out(q, queue);
 	if (place_of(q, queue)->stood)
 		place_of(q, queue)->since = v_of(q, place_of(q, queue));
@@ -473,13 +473,13 @@ static void uncount_elsewhere(struct lp_sched *q, struct sf_queue *queue, struct
 	if (sf_is_elsewhere(queue))
 		sf_elsewhere_del(&q->s.table, sf_cb(skb)->rank >> 1);
 	else
-		young(q, skb, -1);
+		spare(q, skb, -1);
 }
 
 static struct sk_buff *lp_take_victim(struct Qdisc *sch)
 {
 	struct lp_sched *q = qdisc_priv(sch);
-	struct sf_queue *queue = &q->s.table.queues[q->losers.node[0].queue];
+	struct sf_queue *queue = &q->s.table.queues[q->drop_candidates.node[0].queue];
 	struct place *p = place_of(q, queue);
 	struct sk_buff *skb;
 	u32 len;
@@ -491,7 +491,7 @@ static struct sk_buff *lp_take_victim(struct Qdisc *sch)
 	uncount_elsewhere(q, queue, skb);
 	sf_sums_of(&q->s.table, queue->flow)->drops++;
 	p->attained -= min_t(u64, p->attained, len);
-	cut(q, p->own ? p : newcomers(q), len);
+	cut(q, emulated(q, p), len);
 	if (!p->known) {
 		q->fresh -= len;
 		q->freshn -= !queue->qlen;
@@ -505,19 +505,11 @@ static void lp_dropped(struct Qdisc *sch, const struct sf_place *to)
 {
 }
 
-static bool lp_over(struct Qdisc *sch, unsigned int gone)
-{
-	struct lp_sched *q = qdisc_priv(sch);
-	u32 spared = min3(q->young, buffer(q) / 2, (u32)MOST);
-
-	return q->s.held > 1 && gone < 2 && sch->qstats.backlog - spared > q->s.link.room;
-}
-
 static const struct sf_kind lp_kind = {
 	.insert		= lp_insert,
 	.take_victim	= lp_take_victim,
 	.dropped	= lp_dropped,
-	.over		= lp_over,
+	.over		= sf_over_buffer,
 };
 
 static int lp_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -564,7 +556,7 @@ static struct sk_buff *lp_codel_take(struct codel_vars *vars, void *ctx)
 		q->freshn--;
 		p->known = true;
 	}
-	/* CoDel is told how long it would wait in the emulation. */
+	/* CoDel sees the sojourn time in the emulation. */
 	if (vars && q->s.link.room != SF_ROOM_UNKNOWN) {
 		d = has(q, p) >> VS;
 		d = div_u64(d * max(share(q, p->class), 1U) * (MS2TIME(500) >> 4), buffer(q) >> 4);
@@ -578,8 +570,7 @@ static void lp_codel_drop(struct sk_buff *skb, void *ctx)
 	struct Qdisc *sch = ctx;
 	struct lp_sched *q = qdisc_priv(sch);
 
-	cut(q, place_of(q, q->taking)->own ? place_of(q, q->taking) : newcomers(q),
-	    qdisc_pkt_len(skb));
+	cut(q, emulated(q, place_of(q, q->taking)), qdisc_pkt_len(skb));
 	sf_sums_of(&q->s.table, q->taking->flow)->drops++;
 	qdisc_qstats_drop(sch);
 	qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
@@ -661,7 +652,7 @@ static void lp_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 		gone(q, queue);
 	}
-	q->young = 0;
+	q->s.spared = 0;
 	q->fresh = 0;
 	q->freshn = 0;
 	q->s.memory = 0;
@@ -675,7 +666,6 @@ static int lp_init(struct Qdisc *sch, struct nlattr *nla, struct netlink_ext_ack
 	int err;
 
 	sch->flags |= SF_DEQUEUE_DROPS;
-	q->sch = sch;
 	sf_begin(sch);
 	codel_params_init(&q->codel);
 	codel_stats_init(&q->stats);
@@ -701,7 +691,8 @@ static int lp_init(struct Qdisc *sch, struct nlattr *nla, struct netlink_ext_ack
 		if (err)
 			return err;
 	}
-	return sf_table_init(&q->s.table, flows, queues) ?: sf_heap_init(&q->losers, queues);
+	err = sf_table_init(&q->s.table, flows, queues);
+	return err ?: sf_heap_init(&q->drop_candidates, queues);
 }
 
 static void lp_destroy(struct Qdisc *sch)
@@ -711,18 +702,13 @@ static void lp_destroy(struct Qdisc *sch)
 
 	sf_end(&q->s);
 	sf_table_free(&q->s.table);
-	sf_heap_free(&q->losers);
+	sf_heap_free(&q->drop_candidates);
 	for (i = 0; i < LEVELS; i++)
 		sf_heap_free(&q->due[i]);
 	kvfree(q->clock[0].cal);
 	kvfree(q->clock[1].cal);
 	kvfree(q->places);
 	kvfree(q->deficit);
-}
-
-static int lp_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	return 0;
 }
 
 static struct Qdisc_ops lp_qdisc_ops __read_mostly = {
@@ -734,7 +720,6 @@ static struct Qdisc_ops lp_qdisc_ops __read_mostly = {
 	.init		=	lp_init,
 	.reset		=	lp_reset,
 	.destroy	=	lp_destroy,
-	.dump		=	lp_dump,
 	.owner		=	THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH(SF_KIND);
