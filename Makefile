@@ -280,5 +280,5 @@ shell: setup
 .PHONY: all help modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup setup-roots setup-upstream \
 	demo experiment scoreboard figures bench bench-check pace test test-all coverage mutants fuzz \
-	fuzz-coverage fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross deb test-deb \
-	shell
+	fuzz-coverage fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross \
+	deb test-deb shell
