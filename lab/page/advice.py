@@ -94,7 +94,7 @@ class Overall:
         return min((sign * value for value in self.of.values()), default=inf)
 
 
-def overall(chosen: list[Rows], criterion: Criterion) -> Overall:
+def overall(chosen: list[Means], criterion: Criterion) -> Overall:
     """The mean of those of ours and of the peers that have run in all of the cases.
 
     It is the geometric mean of what they have as a part of the reference's, where that has any, or
@@ -103,7 +103,7 @@ def overall(chosen: list[Rows], criterion: Criterion) -> Overall:
     """
     cases = [
         (every[case], of)
-        for every in map(means, chosen)
+        for every in chosen
         for case, of in measured(every, criterion.metric).items()
         if REFERENCE in of
     ]
@@ -131,7 +131,7 @@ def overall(chosen: list[Rows], criterion: Criterion) -> Overall:
     return Overall(len(found), number, of, none)
 
 
-def in_short(chosen: list[Rows]) -> Iterator[list[str]]:
+def in_short(chosen: list[Means]) -> Iterator[list[str]]:
     """A table: a criterion a line, a column for each that is measured everywhere."""
     every = {criterion: overall(chosen, criterion) for criterion in CRITERIA}
     every = {criterion: found for criterion, found in every.items() if found.told}
@@ -148,7 +148,7 @@ def in_short(chosen: list[Rows]) -> Iterator[list[str]]:
         yield [title, count, *(cells.get(q, "-") for q in names)]
 
 
-def in_words(chosen: list[Rows]) -> Iterator[str]:
+def in_words(chosen: list[Means]) -> Iterator[str]:
     """Of each of ours: where it is the best of ours and the peers, and where not even REFERENCE."""
     best: dict[str, list[str]] = {qdisc: [] for qdisc in OURS}
     behind: dict[str, list[str]] = {qdisc: [] for qdisc in OURS}
@@ -202,14 +202,15 @@ def choose(chosen: dict[str, Rows]) -> Iterator[str]:
     """The lines of the page, of these comparisons, below its picture."""
     alike = by_peers(chosen)
     for some in alike:
-        table = list(in_short(list(some.values())))
+        found = [means(rows) for rows in some.values()]
+        table = list(in_short(found))
         if len(table) > 1:
             if len(alike) > 1:
                 yield f"## {', '.join(some)}\n"
             yield legend(table) + "\n"
             yield from markdown(table)
             yield ""
-            yield from in_words(list(some.values()))
+            yield from in_words(found)
             yield ""
     yield (
         f"In the lists the best is first, by the mean. `{ORACLE[0]}` is told the sizes of the "

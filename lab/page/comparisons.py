@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from lab.measure.rows import Rows
+from lab.measure.rows import Means, Rows, means
 from lab.measure.tables import LESS, TABLES, best, every_table, format_rows, winners
 from lab.page.advice import CRITERIA, Criterion, overall
 from lab.page.costs import REFERENCE
@@ -51,9 +51,9 @@ def leaders(rows: Rows, pattern: str) -> str:
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
-def of_reference(rows: Rows, criterion: Criterion) -> str:
+def of_reference(of: Means, criterion: Criterion) -> str:
     """What ours have of the reference's, or where that tells nothing both."""
-    found = overall([rows], criterion)
+    found = overall([of], criterion)
     mine = {q: x for q, x in found.of.items() if q in OURS}
     if not mine or REFERENCE not in found.of:
         return ""
@@ -66,7 +66,8 @@ def of_reference(rows: Rows, criterion: Criterion) -> str:
 def outcome(rows: Rows) -> str:
     """What came out, in a sentence."""
     by_metric = {criterion.metric: criterion for criterion in CRITERIA}
-    told = [of_reference(rows, by_metric[metric]) for metric in TOLD]
+    found = means(rows)
+    told = [of_reference(found, by_metric[metric]) for metric in TOLD]
     text = "; ".join([one for one in told if one][:MOST_TOLD])
     return f"{text[0].upper()}{text[1:]}." if text else leaders(rows, LEADING["flows"])
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from lab.measure.rows import Rows
+from lab.measure.rows import Rows, means
 from lab.page.advice import CRITERIA, by_peers, in_words, overall
 from lab.page.comparisons import outcome
 from lab.page.costs import REFERENCE
@@ -34,10 +34,10 @@ def which(chosen: dict[str, Rows], where: str) -> Iterator[str]:
     yield from (f"- `{kind}`: {text}." for kind, text in FOR.items())
     yield ""
     for some in by_peers(chosen):
-        rows = list(some.values())
+        every = [means(rows) for rows in some.values()]
         table = [["", "cases", *OURS, *BESIDE]]
         for criterion in (each for each in CRITERIA if each.metric in SHOWN):
-            found = overall(rows, criterion)
+            found = overall(every, criterion)
             if found.told:
                 cells = [part(found.of[q]) if q in found.of else "none" for q in table[0][2:]]
                 title = criterion.title + ("" if criterion.part else f", {criterion.unit}")
@@ -49,7 +49,7 @@ def which(chosen: dict[str, Rows], where: str) -> Iterator[str]:
             )
             yield from markdown(table)
             yield ""
-            yield from in_words(rows)
+            yield from in_words(every)
             yield ""
     yield f"[All criteria, and each case]({where}/{WHICH}.md).\n"
 

@@ -4,7 +4,7 @@
 from pathlib import Path
 from typing import Any
 
-from lab.measure.rows import Rows
+from lab.measure.rows import Rows, means
 from lab.page.advice import CRITERIA, by_peers, overall
 from lab.page.costs import MEASURED, REFERENCE, read_costs
 from lab.page.looks import look
@@ -33,8 +33,8 @@ def draw_advice(chosen: dict[str, Rows], base: Path) -> bool:
     """How many times better than the reference, by criterion; False if there is none."""
     panels = []
     for some in by_peers(chosen):
-        parts = [each for each in CRITERIA if each.part]
-        found = {each: overall(list(some.values()), each) for each in parts}
+        every = [means(rows) for rows in some.values()]
+        found = {each: overall(every, each) for each in CRITERIA if each.part}
         found = {each: one for each, one in found.items() if one.told}
         names = [q for q in (*BESIDE, *OURS) if any(q in one.of for one in found.values())]
         of = {

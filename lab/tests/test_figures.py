@@ -15,7 +15,7 @@ from lab.measure import rows as metrics
 from lab.measure.bounds import Verdict
 from lab.measure.numbers import measure
 from lab.measure.reading import DataError
-from lab.measure.rows import Rows, points
+from lab.measure.rows import Means, Rows, means, points
 from lab.measure.tables import compared
 from lab.page import advice as choose
 from lab.page import comparisons, costs, experiment_pictures, pace, stored
@@ -184,6 +184,10 @@ def test_least() -> None:
     assert Least(at("ms"), at("ms", "none")).values(results) == []
 
 
+def averaged(*every: Rows) -> list[Means]:
+    return [means(rows) for rows in every]
+
+
 def test_in_words() -> None:
     """What all have is nobody's gain, and what is not seen in two digits nobody's loss."""
 
@@ -192,7 +196,7 @@ def test_in_words() -> None:
         return {("base", qdisc, 1): values | {"excess": excess}}
 
     rows = of("fq_codel", 10, 100, 1, 1) | of("las", 5, 50, 0, 1.001) | of("sqf", 20, 200, 3, 0.5)
-    assert list(choose.in_words([rows])) == [
+    assert list(choose.in_words(averaged(rows))) == [
         "- `las`. Best: response of short flows, up to 8 packets; loss of downloads. "
         "Behind fq_codel: throughput of long flows, over 100 packets (0.50).",
         "- `sqf`. Best: throughput of long flows, over 100 packets; excess. Behind fq_codel: "
@@ -259,14 +263,15 @@ def test_in_short() -> None:
 
     first = case("a", fq_codel=10, cake=20, las=5, sqf=1) | case("b", fq_codel=1, cake=8, las=0.125)
     again = case("c", cake=20, las=5, fq_codel=10)
-    head, short, lost = choose.in_short([first, again])
+    head, short, lost = choose.in_short(averaged(first, again))
     assert head == ["", "cases", "las", "fq_codel", "cake"]
     assert short[1:] == ["2", "**0.25**", "1.00", "4.00"]
     assert lost[0].endswith(", %") and lost[2:] == ["**0.00**"] * 3
     rows = {key: {"kbit/s >100": values["ms <=8"]} for key, values in first.items()}
-    assert list(choose.in_short([rows]))[1][2:] == ["0.25", "1.00", "**4.00**"]
+    assert list(choose.in_short(averaged(rows)))[1][2:] == ["0.25", "1.00", "**4.00**"]
     del first["b", "fq_codel", 1]
-    assert list(choose.in_short([first]))[1] == [short[0], "1", "0.50", "**0.10**", "1.00", "2.00"]
+    _, line, _ = choose.in_short(averaged(first))
+    assert line == [short[0], "1", "0.50", "**0.10**", "1.00", "2.00"]
     assert len(list(choose.in_short([]))) == 1
 
 
@@ -291,7 +296,7 @@ def impolite() -> Rows:
 
 def test_what_there_is_none_of() -> None:
     """It neither hides the case, nor makes the mean of those who have none look better."""
-    table = list(choose.in_short([impolite()]))
+    table = list(choose.in_short(averaged(impolite())))
     assert table[0] == ["", "cases", "las", "pfifo", "fq_codel"]
     assert [line[1:] for line in table[1:]] == [
         ["2", "**3.00**", "0.50", "1.00"],
@@ -299,7 +304,7 @@ def test_what_there_is_none_of() -> None:
         ["2", "**122.50**", "4.50", "62.50"],
     ]
     assert [line[0].rsplit(", ")[-1] for line in table[1:]] == ["Mbit/s", "ms", "flows"]
-    words = list(choose.in_words([impolite()]))
+    words = list(choose.in_words(averaged(impolite())))
     assert len(words) == 1 and words[0].endswith("Behind fq_codel: nowhere.")
     text = "\n".join(choose.choose({"impolite": impolite()}))
     assert "of what has a unit the mean" in text and "of flows that have ended and of Jain" in text
@@ -309,7 +314,7 @@ def test_what_there_is_none_of() -> None:
     less = impolite()
     del less["a", "las", 1]["shorts ms"]
     less["b", "fq_codel", 1]["shorts ms"] = 3000.0
-    (words,) = choose.in_words([less])
+    (words,) = choose.in_words(averaged(less))
     behind = "Behind fq_codel: response of flows of 10 packets, one each 0.2 s (none in 1)."
     assert words.endswith(behind)
 
@@ -323,14 +328,15 @@ def test_parts_of_nothing() -> None:
 
     rows = case("a", fq_codel=2, las=1, sqf=0) | case("b", fq_codel=0, las=1, sqf=1)
     rows |= case("c", fq_codel=np.inf, las=1, sqf=1)
-    (head, line) = choose.in_short([rows])
+    (head, line) = choose.in_short(averaged(rows))
     assert line[1:] == ["1 of 3", "0.50", "**0.00**", "1.00"]
     text = "\n".join(choose.choose({"x": rows}))
     assert "do not count for a part" in text and "Who has none" not in text
     assert "| x, c | **las** 1, **sqf** 1, fq_codel none |" in text
     rows |= case("d", fq_codel=2, las=np.inf, sqf=1)
-    assert list(choose.in_short([rows]))[1][1:] == ["2 of 4", "none in 1", "**0.00**", "1.00"]
-    assert list(choose.in_short([case("b", fq_codel=0, las=1)])) == [["", "cases"]]
+    (head, line) = choose.in_short(averaged(rows))
+    assert line[1:] == ["2 of 4", "none in 1", "**0.00**", "1.00"]
+    assert list(choose.in_short(averaged(case("b", fq_codel=0, las=1)))) == [["", "cases"]]
 
 
 def test_cases_that_are_alike_in_one_number() -> None:
@@ -341,10 +347,10 @@ def test_cases_that_are_alike_in_one_number() -> None:
         return {(name, qdisc, 1): dict(values) for qdisc in ("fq_codel", "las", *more)}
 
     rows = case("a", 1, 0) | case("b", 2, 0) | case("c", 3, 9)
-    assert list(choose.in_short([rows]))[2][1:] == ["3", "**3.00**", "**3.00**"]
+    assert list(choose.in_short(averaged(rows)))[2][1:] == ["3", "**3.00**", "**3.00**"]
     # The same runs, beside another's
     again = case("of another", 2, 0, "cake")
-    assert list(choose.in_short([rows, again]))[2][1:] == ["3", "**3.00**", "**3.00**"]
+    assert list(choose.in_short(averaged(rows, again)))[2][1:] == ["3", "**3.00**", "**3.00**"]
 
 
 def test_comparisons_of_other_peers() -> None:
@@ -384,7 +390,7 @@ def test_comparisons_of_other_peers() -> None:
 def test_what_counts_for_the_advice(name: str, told: set[str]) -> None:
     """And all of it is compared. Of runs that were never run, of which none has excess."""
     found = rows_of(name)
-    counted = {one.metric for one in choose.CRITERIA if choose.overall([found], one).cases}
+    counted = {one.metric for one in choose.CRITERIA if choose.overall(averaged(found), one).cases}
     assert told <= counted and "excess" not in counted
     assert counted <= {metric for _, metric, _ in compared(found)}
     others = {metric for _, metric, _ in compared(found)}
