@@ -31,7 +31,7 @@
 #define LATE	12	/* times `buffer`: no deadline is later than in fair queueing by more */
 #endif
 #ifndef SLACK
-#define SLACK	2	/* quarters of what a flow has attained: so much later it is due */
+#define SLACK	2	/* quarters of what a flow has attained, by which it is due later */
 #endif
 #ifndef LONG_FLOW
 #define LONG_FLOW (1024 << 10)	/* bytes attained: as late as LATE, as all such flows */
@@ -43,7 +43,7 @@
 #define CALM	20	/* ms: a stream's packets wait no longer, */
 #endif
 #ifndef AGE
-#define AGE	8	/* for so many eighths of a second */
+#define AGE	8	/* eighths of a second without a longer wait: a stream */
 #endif
 #ifndef NEW_MOST
 #define NEW_MOST 256	/* flows waiting of which nothing was sent */
@@ -52,8 +52,8 @@
 #define CODEL_FROM (256 << 10)	/* bytes sent: CoDel looks after a flow from then on */
 #define YOUNG	(16 << 10)	/* bytes of a flow that do not count against the buffer */
 #define LITTLE	64	/* such a part of the link is next to nothing */
-#define VS	8	/* V has so many bits of fraction, */
-#define BS	(VS + 8)	/* and a bucket of the calendar 256 bytes */
+#define VS	8	/* bits of V's fraction, */
+#define BS	(VS + 8)	/* and of a bucket of the calendar: 256 bytes */
 #define BUCKETS	8192
 
 enum { FIRST, SHORT, LONG, CLASSES };
@@ -204,15 +204,26 @@ static u16 epoch_now(void)
 	return (u32)jiffies / (HZ / 8);
 }
 
+/* CoDel looks after a flow that has sent more, and a stream has attained less. */
+static u32 codel_from(const struct lq_sched *q)
+{
+	return min_t(u32, CODEL_FROM, buffer(q) / 2);
+}
+
+static bool is_outside(const struct sf_queue *queue, const struct sk_buff *skb)
+{
+	return sf_cb(skb)->rank & IS_OUTSIDE && !sf_is_elsewhere(queue);
+}
+
 /*
- * A stream's packet may go first: streams together send no more than others do, but for who sends
- * next to nothing.
+ * May a packet of a stream go first? Streams together send no more than all other flows. A stream
+ * that sends less than 1/LITTLE of the link may send even if the others have used that up.
  */
 static bool may_go_first(struct lq_sched *q, struct place *p, u32 len)
 {
 	u32 each = buffer(q) / 4;	/* in an epoch */
 
-	if (p->calm < AGE || p->attained >= min_t(u32, CODEL_FROM, buffer(q) / 2))
+	if (p->calm < AGE || p->attained >= codel_from(q))
 		return false;
 	if (p->used_in != epoch_now())
 		p->used = 0;
@@ -427,7 +438,7 @@ static void lost(struct lq_sched *q, struct sf_queue *queue, const struct sk_buf
 	struct place *p = place_of(q, queue);
 
 	sf_sums_of(&q->s.table, queue->flow)->drops++;
-	if (!(sf_cb(skb)->rank & IS_OUTSIDE) || sf_is_elsewhere(queue))
+	if (!is_outside(queue, skb))
 		cut(q, emulated(q, p), qdisc_pkt_len(skb));
 }
 
@@ -558,6 +569,7 @@ static struct sk_buff *lq_dequeue(struct Qdisc *sch)
 	struct sf_sums *sums;
 	struct sk_buff *skb;
 	struct place *p;
+	bool outside;
 	u32 len;
 
 	if (!q->s.held)
@@ -566,21 +578,18 @@ static struct sk_buff *lq_dequeue(struct Qdisc *sch)
 	q->taking = queue;
 	p = place_of(q, queue);
 	sums = sf_sums_of(&q->s.table, queue->flow);
-	if (queue->group == LONG + 1 || sums->bytes >= min_t(u32, CODEL_FROM, buffer(q) / 2))
+	if (queue->group == LONG + 1 || sums->bytes >= codel_from(q))
 		skb = codel_dequeue(sch, &queue->backlog, &q->codel, &p->vars, &q->stats,
 				    qdisc_pkt_len, lq_codel_time, lq_codel_drop, lq_codel_take);
 	else
 		skb = lq_codel_take(NULL, sch);
 	len = qdisc_pkt_len(skb);
 	sf_sum_sent(sums, skb);
-	if (sf_cb(skb)->rank & IS_OUTSIDE && !sf_is_elsewhere(queue)) {
-		left(q, queue);
-		emulate(q, 0);
-	} else {
+	outside = is_outside(queue, skb);
+	if (!outside)
 		q->spare = min_t(s64, q->spare + len, buffer(q) / 4);
-		left(q, queue);
-		emulate(q, len);
-	}
+	left(q, queue);
+	emulate(q, outside ? 0 : len);
 	sf_link_sent(&q->s.link, len);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -632,7 +641,6 @@ static int lq_init(struct Qdisc *sch, struct nlattr *nla, struct netlink_ext_ack
 	q->calendar = kvcalloc(BUCKETS, sizeof(*q->calendar), GFP_KERNEL);
 	if (!q->places || !q->calendar)
 		return -ENOMEM;
-	new_flows(q)->own = true;
 	for (i = 0; i < CLASSES; i++) {
 		err = sf_heap_init(&q->waiting[i], queues);
 		if (err)
