@@ -40,23 +40,24 @@
 #define SHARED	4096	/* bytes: flows that have sent less are one in the emulation */
 #endif
 #ifndef CALM
-#define CALM	20	/* ms: a stream's packets wait no longer, */
+#define CALM	20	/* ms: no packet of a stream waits for longer */
 #endif
 #ifndef AGE
-#define AGE	8	/* eighths of a second without a longer wait: a stream */
+#define AGE	8	/* epochs with packets and without a longer wait: a stream */
 #endif
 #ifndef NEW_MOST
-#define NEW_MOST 256	/* flows waiting of which nothing was sent */
+#define NEW_MOST 256	/* most new flows with packets: nothing was sent of them yet */
 #endif
-#define NEW_PART 4	/* such a part of the buffer is for them */
+#define NEW_PART 4	/* new flows may have one part in so many of the buffer */
 #define CODEL_FROM (256 << 10)	/* bytes sent: CoDel looks after a flow from then on */
 #define YOUNG	(16 << 10)	/* bytes of a flow that do not count against the buffer */
-#define LITTLE	64	/* such a part of the link is next to nothing */
-#define VS	8	/* bits of V's fraction, */
-#define BS	(VS + 8)	/* and of a bucket of the calendar: 256 bytes */
+#define LITTLE	64	/* one part in so many of the link is next to nothing */
+#define VS	8	/* V is in bytes << VS */
+#define BS	(VS + 8)	/* V >> BS is its bucket of the calendar: 256 bytes each */
 #define BUCKETS	8192
 
-enum { FIRST, SHORT, LONG, CLASSES };
+/* Values of sf_queue.group */
+enum { UNUSED, FIRST, SHORT, LONG, CLASSES };
 
 /* Bits of a packet's rank, below the tag of the emulation */
 #define IS_YOUNG	1
@@ -71,13 +72,13 @@ struct place {
 	u64	since;		/* V when it had packets last */
 	u32	bucket;		/* of its tag, if it is counted */
 	u32	used;		/* bytes that went first as a stream's in this epoch */
-	u16	epoch;		/* an eighth of a second: when it sent something last, */
-	u16	used_in;	/* and of `used` */
+	u16	epoch;		/* when it sent something last, in eighths of a second */
+	u16	used_in;	/* the epoch of `used` */
 	u16	calm;		/* epochs in which it has sent since a packet waited for CALM */
 	bool	counted;	/* in the calendar */
 	bool	known;		/* something of it was sent */
 	bool	own;		/* it is a flow of its own in the emulation */
-	u32	total;		/* bytes that came until it was */
+	u32	total;		/* bytes that have come until it is one */
 	struct codel_vars vars;
 };
 
@@ -89,11 +90,11 @@ struct lq_sched {
 	u32	n;		/* flows that have something in it */
 	u32	*calendar;	/* by bucket: how many end there */
 	s64	spare;		/* bytes that streams may send first */
-	u32	new_bytes;	/* of flows of which nothing was sent, */
-	u32	new_flows;	/* and how many they are */
+	u32	new_bytes;	/* bytes of new flows in the queues */
+	u32	new_flows;	/* new flows with packets */
 	struct place *places;	/* by record, one for the overflow queue, one for all new flows */
-	struct sf_heap waiting[CLASSES];
-	struct sf_heap drop_candidates;
+	struct sf_heap waiting[CLASSES];	/* by class, the next to send first */
+	struct sf_heap drop_candidates;	/* the next to lose a packet first */
 	struct sf_queue *taking;
 	struct codel_params codel;
 	struct codel_stats stats;
@@ -125,7 +126,7 @@ static u32 buffer(const struct lq_sched *q)
 	return q->s.link.room == SF_ROOM_UNKNOWN ? 512 << 10 : q->s.link.room;
 }
 
-/* What the emulation has of it, << VS */
+/* What the emulation has of a flow, bytes << VS */
 static u64 backlog_of(const struct lq_sched *q, const struct place *p)
 {
 	return p->tag > q->v ? p->tag - q->v : 0;
@@ -235,7 +236,7 @@ static bool may_go_first(struct lq_sched *q, struct place *p, u32 len)
 	return true;
 }
 
-/* By half a fair share while it had no packets */
+/* What a flow has attained decays by half a fair share while it has no packets. */
 static void decay(struct lq_sched *q, struct place *p)
 {
 	p->attained -= min(p->attained, (q->v - p->since) >> (VS + 1));
@@ -252,7 +253,7 @@ static u8 class_of(const struct lq_sched *q, const struct sf_queue *queue)
 	return p->attained - min_t(u64, p->attained, queue->backlog) >= LONG_FLOW ? LONG : SHORT;
 }
 
-/* V when the emulation has sent its first packet */
+/* V when the emulation has sent the first packet of a queue */
 static u64 head_tag(const struct lq_sched *q, const struct sf_queue *queue)
 {
 	const struct place *p = place_of(q, queue);
@@ -264,29 +265,26 @@ static u64 head_tag(const struct lq_sched *q, const struct sf_queue *queue)
 }
 
 /* The deadline; of long flows without what they may be late, which is the same for all of them */
-static u64 deadline(const struct lq_sched *q, const struct sf_queue *queue, u8 class)
+static u64 deadline(const struct lq_sched *q, const struct sf_queue *queue)
 {
 	const struct place *p = place_of(q, queue);
 	u64 head = head_tag(q, queue), slack = (p->attained * SLACK / 4) << VS;
 
-	if (class != SHORT)
-		return class == FIRST ? sf_cb(queue->head)->rank : head;
+	if (queue->group != SHORT)
+		return queue->group == FIRST ? sf_cb(queue->head)->rank : head;
 	return min((p->own ? p->tag : head) + slack, head + late(q));
 }
 
 static struct sf_heap_node node(const struct lq_sched *q, const struct sf_queue *queue)
 {
-	u8 class = queue->group - 1;
-
-	return (struct sf_heap_node) { deadline(q, queue, class), sf_cb(queue->head)->arrival,
+	return (struct sf_heap_node) { deadline(q, queue), sf_cb(queue->head)->arrival,
 				       number(q, queue) };
 }
 
-/* The latest deadline loses, but for who has not had more than YOUNG. */
+/* The latest deadline loses a packet; flows that have attained at most YOUNG come last. */
 static struct sf_heap_node drop_node(const struct lq_sched *q, const struct sf_queue *queue)
 {
-	u8 class = queue->group - 1;
-	u64 most = deadline(q, queue, class) + (class == LONG ? late(q) : 0);
+	u64 most = deadline(q, queue) + (queue->group == LONG ? late(q) : 0);
 
 	if (!sf_is_elsewhere(queue) && place_of(q, queue)->attained <= YOUNG)
 		most >>= 16;
@@ -299,12 +297,12 @@ static void sort(struct lq_sched *q, struct sf_queue *queue)
 {
 	u8 class = class_of(q, queue), was = queue->group;
 
-	queue->group = class + 1;
-	if (was == queue->group) {
+	queue->group = class;
+	if (was == class) {
 		sf_heap_move(&q->waiting[class], node(q, queue));
 	} else {
 		if (was)
-			sf_heap_remove(&q->waiting[was - 1], number(q, queue));
+			sf_heap_remove(&q->waiting[was], number(q, queue));
 		sf_heap_add(&q->waiting[class], node(q, queue));
 	}
 	if (was)
@@ -319,7 +317,7 @@ static void spare(struct lq_sched *q, const struct sk_buff *skb, s32 sign)
 		q->s.spared += sign * (s32)qdisc_pkt_len(skb);
 }
 
-/* The record of a packet's flow, for a first packet as new */
+/* What is known of a packet's flow, nothing if the record was another flow's; its @queue */
 static struct place *arrives(struct lq_sched *q, const struct sf_place *to, u32 *queue)
 {
 	struct sf_table *t = &q->s.table;
@@ -344,7 +342,7 @@ static struct place *arrives(struct lq_sched *q, const struct sf_place *to, u32 
 	return p;
 }
 
-/* It has sent enough to be a flow of its own in the emulation. */
+/* A flow has sent enough to be one of its own in the emulation. */
 static void own(struct lq_sched *q, struct place *p, u32 backlog)
 {
 	p->own = true;
@@ -352,7 +350,7 @@ static void own(struct lq_sched *q, struct place *p, u32 backlog)
 	set_backlog(q, p, (u64)backlog << VS);
 }
 
-/* Who waits for longer in the emulation is no stream. */
+/* A flow that waits for longer than CALM in the emulation is no stream. */
 static void note_wait(struct lq_sched *q, struct place *p)
 {
 	u64 backlog = backlog_of(q, emulated(q, p)) >> VS;
@@ -385,7 +383,7 @@ static bool lq_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *t
 	    may_go_first(q, p, len)) {
 		cb->rank = ((q->v + ((u64)len << VS)) & ~BITS) | IS_FIRST | IS_OUTSIDE;
 	} else {
-		/* What comes as the emulation has nothing of it is within its share. */
+		/* A packet is within its flow's share if the emulation has none of that flow. */
 		p->attained += backlog || !p->own ? len : 0;
 		set_backlog(q, e, backlog + ((u64)len << VS));
 		cb->rank = (e->tag & ~BITS) | (p->attained <= YOUNG ? IS_YOUNG : 0);
@@ -405,7 +403,7 @@ static bool lq_insert(struct Qdisc *sch, struct sk_buff *skb, struct sf_place *t
 	return true;
 }
 
-/* The first packet of a queue has gone, @skb. */
+/* @skb, the first packet of a queue, has left it. */
 static void gone(struct lq_sched *q, struct sf_queue *queue, const struct sk_buff *skb)
 {
 	if (sf_is_elsewhere(queue))
@@ -417,7 +415,7 @@ static void gone(struct lq_sched *q, struct sf_queue *queue, const struct sk_buf
 	}
 }
 
-/* What has become of its queue */
+/* A packet has left the queue: sort it again, or release it if it is empty. */
 static void left(struct lq_sched *q, struct sf_queue *queue)
 {
 	if (queue->qlen) {
@@ -425,8 +423,8 @@ static void left(struct lq_sched *q, struct sf_queue *queue)
 		return;
 	}
 	sf_heap_remove(&q->drop_candidates, number(q, queue));
-	sf_heap_remove(&q->waiting[queue->group - 1], number(q, queue));
-	queue->group = 0;
+	sf_heap_remove(&q->waiting[queue->group], number(q, queue));
+	queue->group = UNUSED;
 	place_of(q, queue)->since = q->v;
 	if (!sf_is_elsewhere(queue))
 		sf_queue_release(&q->s.table, queue);
@@ -578,7 +576,7 @@ static struct sk_buff *lq_dequeue(struct Qdisc *sch)
 	q->taking = queue;
 	p = place_of(q, queue);
 	sums = sf_sums_of(&q->s.table, queue->flow);
-	if (queue->group == LONG + 1 || sums->bytes >= codel_from(q))
+	if (queue->group == LONG || sums->bytes >= codel_from(q))
 		skb = codel_dequeue(sch, &queue->backlog, &q->codel, &p->vars, &q->stats,
 				    qdisc_pkt_len, lq_codel_time, lq_codel_drop, lq_codel_take);
 	else
@@ -641,7 +639,7 @@ static int lq_init(struct Qdisc *sch, struct nlattr *nla, struct netlink_ext_ack
 	q->calendar = kvcalloc(BUCKETS, sizeof(*q->calendar), GFP_KERNEL);
 	if (!q->places || !q->calendar)
 		return -ENOMEM;
-	for (i = 0; i < CLASSES; i++) {
+	for (i = FIRST; i < CLASSES; i++) {
 		err = sf_heap_init(&q->waiting[i], queues);
 		if (err)
 			return err;
@@ -658,7 +656,7 @@ static void lq_destroy(struct Qdisc *sch)
 	sf_end(&q->s);
 	sf_table_free(&q->s.table);
 	sf_heap_free(&q->drop_candidates);
-	for (i = 0; i < CLASSES; i++)
+	for (i = FIRST; i < CLASSES; i++)
 		sf_heap_free(&q->waiting[i]);
 	kvfree(q->calendar);
 	kvfree(q->places);
