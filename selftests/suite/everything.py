@@ -27,7 +27,7 @@ COMMANDS = {
     "fuzz seeded bugs": "make -s fuzz-seeded",
     "fuzz sched-tcp": "make -s -C sched_tcp/tests/fuzz run TIME=60",
     "soak": "make -s soak PACKETS=20000000 SEED={seed}",
-    # With its own seeds: in a run that short a paper's bound need not hold for all others.
+    # With the seeds of the figures: on a run so short a paper's bound may fail with another seed.
     "figures": "make -s figures QUICK=1",
     "instructions": "make -s bench-check",
 }
