@@ -149,7 +149,7 @@ static const struct sf_kind las_kind = {
 	.insert		= las_insert,
 	.take_victim	= las_take_victim,
 	.dropped	= sf_groups_dropped,
-	.over		= sf_over_buffer,
+	.over		= sf_groups_over,
 };
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,

@@ -130,7 +130,7 @@ static const struct sf_kind sqf_kind = {
 	.insert		= sqf_insert,
 	.take_victim	= sqf_take_victim,
 	.dropped	= sf_groups_dropped,
-	.over		= sf_over_buffer,
+	.over		= sf_groups_over,
 };
 
 static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,

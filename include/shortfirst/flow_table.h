@@ -132,7 +132,6 @@ struct sf_queue {
 	u8	group;		/* 0 if nobody's */
 	u8	heaped:1;	/* the same */
 	u8	own:1;		/* in a list of its host's own */
-	u8	spared:6;	/* units of SF_SPARED_UNIT */
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);

@@ -74,11 +74,11 @@
  * does one that was faster.
  *
  * A full buffer takes from the longest queue of a long flow (a heap, flow_heap.h) if long
- * flows have more than their share waiting, else as sf_groups_victim() says. The first 16 kB of
- * each short flow do not count against `buffer` (SF_SPARED), so that a web page's connections do
- * not lose their initial windows. The records of the flows, with packets or without, and the
- * queues of those with packets are in a table of fixed size (flow_table.h). What finds no room
- * in it waits in one queue, that of a long flow.
+ * flows have more than their share waiting, else as sf_groups_victim() says. 16 kB for each
+ * new or short flow come on top of `buffer`, up to an eighth more (SF_SPARED), so that a web
+ * page's connections do not lose their initial windows. The records of the flows, with packets
+ * or without, and the queues of those with packets are in a table of fixed size
+ * (flow_table.h). What finds no room in it waits in one queue, that of a long flow.
  *
  * With `hosts` long flows wait in lists of their host, which send in turn; so do all flows of a
  * host that is over its share. For those who are not, the lists of the others are one long

@@ -100,6 +100,24 @@ static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct s
 	return max(g->long_share, min(longs * 100 / (longs + others), SF_LATE_MOST));
 }
 
+/* Does more wait beyond `buffer` than the first windows of new and short flows may explain? */
+static noinline bool sf_groups_over_spared(const struct sf_groups *g, u32 backlog)
+{
+	const struct sf_lists *l = &g->top;
+	u64 waiting = sf_groups_waiting_new(l) + l->waiting[SF_SHORT_FLOWS];
+	u64 flows = l->newcomers + l->queues[SF_SHORT_FLOWS];
+	u64 most = g->s.link.room / SF_SPARED_PART;
+
+	return backlog - g->s.link.room > min3(waiting, flows * SF_SPARED, most);
+}
+
+/* For sf_kind.over */
+static inline bool sf_groups_over(struct Qdisc *sch, unsigned int gone)
+{
+	return unlikely(sf_over_buffer(sch, gone)) &&
+	       sf_groups_over_spared(qdisc_priv(sch), sch->qstats.backlog);
+}
+
 /* Of the first long flows in turn that with the longest queue */
 static struct sf_queue *sf_groups_longest_of(const struct sf_groups *g, const struct sf_lists *l)
 {

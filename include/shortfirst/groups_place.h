@@ -368,26 +368,6 @@ static __always_inline void sf_groups_place_host(struct sf_groups *g, struct sf_
 		sf_groups_rank_again(g, queue, order);
 }
 
-/* Set how many units of SF_SPARED_UNIT of a queue do not count against `buffer`. */
-static __always_inline void sf_groups_spare(struct sf_groups *g, struct sf_queue *queue, u32 units)
-{
-	g->s.spared += (units - queue->spared) * SF_SPARED_UNIT;
-	queue->spared = units;
-}
-
-/*
- * Units of a queue to spare: 0 for a long flow, one of a host that is over its share, and once
- * SF_SPARED bytes have been served
- */
-static __always_inline u32 sf_groups_to_spare(const struct sf_queue *queue, const struct sf_flow *f)
-{
-	u64 served = f->attained - min_t(u64, f->attained, queue->backlog);
-
-	if (queue->group == SF_LONG_FLOWS || queue->own || served >= SF_SPARED)
-		return 0;
-	return min_t(u32, queue->backlog, SF_SPARED - served) / SF_SPARED_UNIT;
-}
-
 /* Put a queue with packets where it belongs, now that something has changed. */
 static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue *queue,
 					    const struct sf_order *order)
@@ -403,7 +383,6 @@ static __always_inline void sf_groups_place(struct sf_groups *g, struct sf_queue
 		sf_groups_move(g, queue, group, false, order);
 	else if (group == SF_SHORT_FLOWS)
 		sf_groups_rank_again(g, queue, order);
-	sf_groups_spare(g, queue, sf_groups_to_spare(queue, f));
 }
 
 #endif

@@ -35,12 +35,11 @@
 #define SF_NEVER		BIT_ULL(62)
 
 /*
- * The first 16 kB of a short flow do not count against `buffer` while they wait: a web page opens
- * many connections at once, and each of them sends an initial window. Counted in units of
- * SF_SPARED_UNIT bytes, 6 bits a queue.
+ * More than `buffer` may wait, so many bytes for each new or short flow and such a part of it in
+ * all: a web page opens many connections at once, and each sends an initial window.
  */
-#define SF_SPARED_UNIT		260
-#define SF_SPARED		(63 * SF_SPARED_UNIT)
+#define SF_SPARED		(16 << 10)
+#define SF_SPARED_PART		8
 
 /* Overdue long flows get at most this percentage of the bytes: short flows keep the rest. */
 #define SF_LATE_MOST		50U

@@ -18,7 +18,6 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 	struct sf_flow *f;
 
 	sf_groups_leave(g, queue);
-	sf_groups_spare(g, queue, 0);
 	if (queue->heaped) {
 		queue->heaped = false;
 		sf_heap_remove(&g->losers, sf_groups_number(g, queue));

@@ -52,7 +52,6 @@ struct sf_sched {
 	u32		memory_peak;	/* the most it has been */
 	u32		limit;		/* of the two */
 	u32		memory_limit;
-	u32		spared;		/* bytes in the queues that do not count against `buffer` */
 	u32		arrivals;	/* packets so far, to order equals; wraps */
 	u32		victim;		/* the flow that lost a packet last;
 					 * SF_NO_FLOW if the kind never drops
@@ -358,9 +357,6 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 	return s->held > s->limit || s->memory > s->memory_limit;
 }
 
-/* Most bytes in the queues beyond `buffer`, whatever the rate of the link */
-#define SF_SPARED_MOST		(4U << 20)
-
 /*
  * For sf_kind.over: does more wait than `buffer` allows? Two packets go for one that
  * comes, since there may be much too many if the link has become slower.
@@ -368,10 +364,8 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 static inline bool sf_over_buffer(struct Qdisc *sch, unsigned int gone)
 {
 	const struct sf_sched *s = qdisc_priv(sch);
-	u32 spared = min3(s->spared, s->link.room / 2, SF_SPARED_MOST);
-	u32 backlog = sch->qstats.backlog;
 
-	return backlog > s->link.room && backlog - s->link.room > spared && s->held > 1 && gone < 2;
+	return sch->qstats.backlog > s->link.room && s->held > 1 && gone < 2;
 }
 
 static __always_inline bool sf_over(struct Qdisc *sch, unsigned int gone,

@@ -238,7 +238,7 @@ static void check_kind(struct sums *sums)
 {
 	const struct sf_groups *g = groups();
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS), heaped = 0;
-	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST, spared = 0;
+	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST;
 	struct counted *of = calloc(hosts + 1, sizeof(*of)), *top = &of[hosts];
 	const struct sf_queue *queue;
 	u8 group;
@@ -247,8 +247,6 @@ static void check_kind(struct sums *sums)
 	for (i = SF_ELSEWHERE; i < queues; i++) {
 		queue = &g->s.table.queues[i];
 		heaped += queue->heaped;
-		spared += queue->spared * SF_SPARED_UNIT;
-		CHECK(!queue->spared || (queue->qlen && queue->group != SF_LONG_FLOWS));
 		if (queue->heaped)
 			CHECK_EQUAL(g->losers.node[g->losers.at[i]].queue, i);
 		if (!queue->qlen) {
@@ -272,7 +270,6 @@ static void check_kind(struct sums *sums)
 		top->queues[group]++;
 		top->waiting[group] += queue->backlog;
 	}
-	CHECK_EQUAL(g->s.spared, spared);
 	CHECK_EQUAL(g->losers.size, heaped);
 	check_heap(&g->losers);
 	check_counted(&g->top, top);

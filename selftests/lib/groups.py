@@ -32,7 +32,6 @@ LAG = 32 << 10  # bytes that a host which comes back may be behind the others
 MUCH = 1515  # bytes: hosts with less waiting lose no packet while one has as much
 PATIENCE = 256  # bytes that the link sends for each by which a short flow grows shorter
 ATTAINED_PART = 4  # of its visible size
-SPARED = 63 * 260  # bytes of a short flow that `buffer` does not count
 LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
 
 # How the options of models are called, and what is not the same there
