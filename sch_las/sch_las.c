@@ -287,11 +287,10 @@ static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct sf_groups *g = qdisc_priv(sch);
 	struct tc_las_xstats st = { .type = TC_LAS_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	sf_groups_tell(g, &st);
+	sf_groups_tell(sch, &st);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

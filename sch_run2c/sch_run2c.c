@@ -696,7 +696,7 @@ static int run2c_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff 
 	struct sf_told *told = &q->s.told;
 
 	sch_tree_lock(sch);
-	told->attained = run2c_last(sf_recent_tell(&q->s, cl));
+	told->attained = run2c_last(sf_recent_tell(sch, cl));
 	told->sort = told->qlen || told->attained >= q->opt[TCA_RUN2C_THRESHOLD] ?
 		     TC_SF_SORT_LONG : TC_SF_SORT_SHORT;
 	sch_tree_unlock(sch);

@@ -609,7 +609,7 @@ static int sift_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *
 	const struct sf_flow *f;
 
 	sch_tree_lock(sch);
-	f = sf_recent_tell(&q->s, cl);
+	f = sf_recent_tell(sch, cl);
 	q->s.told.samples = f->samples;
 	q->s.told.sort = sift_is_long(q, f) ? TC_SF_SORT_LONG : TC_SF_SORT_SHORT;
 	sch_tree_unlock(sch);

@@ -275,7 +275,7 @@ static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_sqf_xstats st = { .type = TC_SQF_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	sf_groups_tell(g, &st);
+	sf_groups_tell(sch, &st);
 	if (g->s.held)
 		st.longest = sf_groups_victim(g, sf_groups_losing_host(g), &sqf_order)->backlog;
 	sch_tree_unlock(sch);

@@ -110,10 +110,12 @@ static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 }
 
 /* Tell what every kind does of the flow in record @i; under the lock. */
-static inline void sf_tell_flow(struct sf_sched *s, u32 i)
+static inline void sf_tell_flow(struct Qdisc *sch, u32 i)
 {
+	struct sf_sched *s = qdisc_priv(sch);
 	const struct sf_flow *f = &s->table.flows[i];
 
+	sf_assert_locked(sch);
 	s->told = (struct sf_told) {
 		.type		= TC_SF_CLASS_FLOW,
 		.number		= i,

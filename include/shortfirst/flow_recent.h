@@ -200,11 +200,12 @@ static __always_inline void sf_recent_del(struct sf_sched *s, struct sf_recent *
 }
 
 /* Tell of the flow that class @cl is, whose record is returned; under the lock */
-static inline const struct sf_flow *sf_recent_tell(struct sf_sched *s, unsigned long cl)
+static inline const struct sf_flow *sf_recent_tell(struct Qdisc *sch, unsigned long cl)
 {
+	struct sf_sched *s = qdisc_priv(sch);
 	const struct sf_flow *f = &s->table.flows[cl - SF_PLACE_0];
 
-	sf_tell_flow(s, cl - SF_PLACE_0);
+	sf_tell_flow(sch, cl - SF_PLACE_0);
 	s->told.attained = 0;
 	s->told.qlen = f->queue;
 	s->told.backlog = f->queue ? f->backlog : 0;

@@ -97,7 +97,7 @@ static int sf_groups_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_b
 	} else {
 		f = &g->s.table.flows[place];
 		queue = &g->s.table.queues[f->queue];
-		sf_tell_flow(&g->s, place);
+		sf_tell_flow(sch, place);
 		g->s.told.sort = sf_groups_tell_sort(g, f, queue);
 		g->s.told.host = sf_groups_tell_host_of(g, place);
 		sf_groups_tell_queue(queue, &g->s.told);
@@ -134,11 +134,13 @@ static void sf_groups_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 }
 
 /* Tell what the statistics of every such kind have, under the lock; @st is the kind's. */
-#define sf_groups_tell(g, st)							\
+#define sf_groups_tell(sch, st)							\
 	do {									\
-		const struct sf_groups *__g = (g);				\
+		struct Qdisc *__sch = (sch);					\
+		const struct sf_groups *__g = qdisc_priv(__sch);		\
 		typeof(st) __st = (st);						\
 										\
+		sf_assert_locked(__sch);					\
 		__st->memory = __g->s.memory;					\
 		__st->memory_peak = __g->s.memory_peak;				\
 		__st->drop_limit = __g->s.drop_limit;				\

@@ -11,6 +11,7 @@
 #ifndef _SF_SCHED_H
 #define _SF_SCHED_H
 
+#include <linux/lockdep.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/pkt_sched.h>
@@ -198,6 +199,12 @@ static inline void sf_end(struct sf_sched *s)
 static inline bool sf_is_split(const struct sf_sched *s, const struct sk_buff *skb)
 {
 	return skb_is_gso(skb) && qdisc_pkt_len(skb) >= s->split_from;
+}
+
+/* What a dump is about to read must not change meanwhile: the root qdisc's lock is held. */
+static inline void sf_assert_locked(const struct Qdisc *sch)
+{
+	lockdep_assert_held(qdisc_lock(qdisc_root_sleeping(sch)));
 }
 
 static inline struct sf_skb_cb *sf_cb(const struct sk_buff *skb)
