@@ -100,7 +100,10 @@ static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct s
 	return max(g->long_share, min(longs * 100 / (longs + others), SF_LATE_MOST));
 }
 
-/* Does more wait beyond `buffer` than the first windows of new and short flows may explain? */
+/*
+ * Does more wait beyond `buffer` than the first windows of new and short flows may explain? Flows
+ * of a host that is over its share are long ones in these lists.
+ */
 static noinline bool sf_groups_over_spared(const struct sf_groups *g, u32 backlog)
 {
 	const struct sf_lists *l = &g->top;

@@ -365,8 +365,8 @@ static inline bool sf_over_limit(const struct sf_sched *s)
 }
 
 /*
- * For sf_kind.over: does more wait than `buffer` allows? Two packets go for one that
- * comes, since there may be much too many if the link has become slower.
+ * For sf_kind.over, or a part of it: does more wait than `buffer` allows? Two packets go
+ * for one that comes, since there may be much too many if the link has become slower.
  */
 static inline bool sf_over_buffer(struct Qdisc *sch, unsigned int gone)
 {

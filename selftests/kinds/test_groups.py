@@ -767,6 +767,21 @@ def test_first_windows_come_on_top_of_the_buffer(
     assert d0.show()["qlen"] == packets
 
 
+def test_first_windows_are_of_16_kb(gate: Callable[..., Gate], words: str) -> None:
+    """Where an eighth of `buffer` is more: two flows, of which one has more than that waiting"""
+    d0 = gate(f"{words} buffer 60s fair {8 * FAIR}b {HUGE_IDLE}")
+    attain(d0, C, 8 * FAIR + 1500)
+    measure_slow_link(d0)
+    for ident in range(30):
+        d0.send(A.frame(1500, ident))
+    d0.send(B.frame(1500, 0))
+    for ident in range(400):
+        d0.send(C.frame(1500, ident))
+    room = d0.show()["room"]
+    assert room > 8 * 32768
+    assert d0.show()["qlen"] == (room + 2 * 16384) // 1500
+
+
 def test_a_short_flow_loses_its_second_packet(gate: Callable[..., Gate], words: str) -> None:
     """Those behind it tell its sender, and the first keeps its age; a long one loses its last."""
     d0 = gate(f"{words} known_share 50% fair {FAIR}b {HUGE_IDLE}")

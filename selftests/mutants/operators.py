@@ -40,7 +40,9 @@ _OTHERS = {
     "max_t": "min_t",
 }
 # Calls of which only another processor, or the compiler, would miss something
-_UNSEEN = re.compile(r"(sch_tree_|rcu_|spin_|lockdep_|prefetch|barrier|smp_|WARN|READ_|WRITE_)\w*")
+_UNSEEN = re.compile(
+    r"(sch_tree_|rcu_|spin_|lockdep_|sf_assert_|prefetch|barrier|smp_|WARN|READ_|WRITE_)\w*"
+)
 _ASSERTIONS = ("static_assert", "BUILD_BUG_ON")  # which the compiler reads
 _BEFORE_ELEMENT = ("return", "case", "else")
 _BEFORE_STATEMENT = (";", "{", "}", ")", ":", "else")

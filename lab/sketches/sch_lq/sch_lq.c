@@ -85,6 +85,7 @@ struct place {
 struct lq_sched {
 	struct sf_sched	s;
 	struct Qdisc	*sch;
+	u32	spared;		/* bytes of young flows, which come on top of `buffer` */
 	u64	v;		/* bytes that each flow was sent in the emulation, << VS */
 	u64	carry;		/* bytes sent that V could not be divided by, << VS */
 	u32	n;		/* flows that have something in it */
@@ -314,7 +315,7 @@ static void sort(struct lq_sched *q, struct sf_queue *queue)
 static void spare(struct lq_sched *q, const struct sk_buff *skb, s32 sign)
 {
 	if (sf_cb(skb)->rank & IS_YOUNG)
-		q->s.spared += sign * (s32)qdisc_pkt_len(skb);
+		q->spared += sign * (s32)qdisc_pkt_len(skb);
 }
 
 /* What is known of a packet's flow, nothing if the record was another flow's; its @queue */
@@ -462,11 +463,20 @@ static void lq_dropped(struct Qdisc *sch, const struct sf_place *to)
 {
 }
 
+static bool over(struct Qdisc *sch, unsigned int gone)
+{
+	const struct lq_sched *q = qdisc_priv(sch);
+	u32 room = q->s.link.room;
+
+	return sf_over_buffer(sch, gone) &&
+	       sch->qstats.backlog - room > min3(q->spared, room / 2, 4U << 20);
+}
+
 static const struct sf_kind lq_kind = {
 	.insert		= lq_insert,
 	.take_victim	= lq_take_victim,
 	.dropped	= lq_dropped,
-	.over		= sf_over_buffer,
+	.over		= over,
 };
 
 static bool no_room_for_new(const struct lq_sched *q, u32 len)
@@ -609,7 +619,7 @@ static void lq_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(queue->head, queue->tail);
 		left(q, queue);
 	}
-	q->s.spared = 0;
+	q->spared = 0;
 	q->new_bytes = 0;
 	q->new_flows = 0;
 	q->s.memory = 0;
