@@ -107,7 +107,7 @@ static inline u32 sf_groups_long_share(const struct sf_groups *g, const struct s
 static noinline bool sf_groups_over_spared(const struct sf_groups *g, u32 backlog)
 {
 	const struct sf_lists *l = &g->top;
-	u64 waiting = sf_groups_waiting_new(l) + l->waiting[SF_SHORT_FLOWS];
+	u64 waiting = sf_groups_waiting_others(l);
 	u64 flows = l->newcomers + l->queues[SF_SHORT_FLOWS];
 	u64 most = g->s.link.room / SF_SPARED_PART;
 
@@ -136,7 +136,7 @@ static struct sf_queue *sf_groups_longest_of(const struct sf_groups *g, const st
 /* Have long flows more than their share of what waits there, or has nobody else anything? */
 static bool sf_groups_longs_lose(const struct sf_groups *g, const struct sf_lists *l)
 {
-	u64 others = sf_groups_waiting_new(l) + l->waiting[SF_SHORT_FLOWS];
+	u64 others = sf_groups_waiting_others(l);
 	u64 longs = l->waiting[SF_LONG_FLOWS];
 
 	/* By flows too, since bytes may have wrapped around to 0 (tc-stab(8)) */

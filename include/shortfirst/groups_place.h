@@ -126,6 +126,12 @@ static inline u64 sf_groups_waiting_new(const struct sf_lists *l)
 	return bytes;
 }
 
+/* Bytes that wait of flows that are not long */
+static inline u64 sf_groups_waiting_others(const struct sf_lists *l)
+{
+	return sf_groups_waiting_new(l) + l->waiting[SF_SHORT_FLOWS];
+}
+
 /* Count bytes that come to a queue. For the top lists all in hosts' own are long flows'. */
 static __always_inline void sf_groups_count(struct sf_groups *g, const struct sf_queue *queue,
 					    u32 bytes)

@@ -35,8 +35,8 @@
 #define SF_NEVER		BIT_ULL(62)
 
 /*
- * More than `buffer` may wait, so many bytes for each new or short flow and such a part of it in
- * all: a web page opens many connections at once, and each sends an initial window.
+ * Bytes that may wait beyond `buffer` for each new or short flow, in all an eighth of `buffer`: a
+ * web page opens many connections at once, and each sends an initial window.
  */
 #define SF_SPARED		(16 << 10)
 #define SF_SPARED_PART		8

@@ -48,10 +48,10 @@
 #ifndef NEW_MOST
 #define NEW_MOST 256	/* most new flows with packets: nothing was sent of them yet */
 #endif
-#define NEW_PART 4	/* new flows may have one part in so many of the buffer */
+#define NEW_PART 4	/* new flows may fill a quarter of the buffer */
 #define CODEL_FROM (256 << 10)	/* bytes sent: CoDel looks after a flow from then on */
 #define YOUNG	(16 << 10)	/* bytes of a flow that do not count against the buffer */
-#define LITTLE	64	/* one part in so many of the link is next to nothing */
+#define LITTLE	64	/* a 64th of the link is next to nothing */
 #define VS	8	/* V is in bytes << VS */
 #define BS	(VS + 8)	/* V >> BS is its bucket of the calendar: 256 bytes each */
 #define BUCKETS	8192
