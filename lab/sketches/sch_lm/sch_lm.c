@@ -24,12 +24,9 @@
  *	cp -r lab/sketches/sch_lm . &&
  *	make scoreboard QDISCS="lm=lm" ONLY=d1-long,impolite,stream,many
  *
- * A variant is a folder sch_NAME with a sch_NAME.c that defines SF_KIND as "NAME", and some of the
- * constants below, and includes ../sch_lm/sch_lm.c.
+ * A variant is a copy in a folder sch_NAME, as sch_NAME.c, with another SF_KIND.
  */
-#ifndef SF_KIND
 #define SF_KIND "lm"
-#endif
 
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -178,7 +175,7 @@ static inline void sf_emulation_free(struct sf_emulation *em)
 #define SF_PATIENCE	24
 #define SF_WEAR		2
 
-#define SF_BULK		BIT(20)	/* bytes attained: a bulk flow */
+#define SF_BULK		BIT(20)		/* bytes attained: a bulk flow */
 #define SF_AQM_FROM	(256 << 10)	/* bytes sent: CoDel looks after a flow from then on */
 #define SF_YOUNG	(16 << 10)	/* bytes attained that do not count against `buffer` */
 #define SF_OWN_FROM	4096		/* bytes: flows of two hosts that sent less are one */
@@ -243,7 +240,6 @@ struct sf_deadlines {
 	u32		new_flows;
 	struct codel_params codel;
 	struct codel_stats codel_stats;
-	u64		drop_new;
 	u32		bulk;		/* bytes of bulk flows that wait */
 };
 
@@ -368,14 +364,13 @@ static inline bool sf_may_go_first(struct sf_deadlines *q, const struct sf_accou
 	return true;
 }
 
-/* The weight of a queue's flow in the emulation */
-static inline u32 sf_weight(const struct sf_deadlines *q, const struct sf_account *a,
-			    const struct sf_queue *queue)
+/* The weight of a flow in the emulation */
+static inline u32 sf_weight(const struct sf_deadlines *q, const struct sf_account *a)
 {
-	if (!a->own)
-		return clamp_t(u32, q->pairs[a->pair].flows << SF_WEIGHT_SHIFT, SF_WEIGHT,
-			       max_t(u32, q->emulation.weight / SF_NEW_SHARE, SF_WEIGHT));
-	return SF_WEIGHT;
+	if (a->own)
+		return SF_WEIGHT;
+	return clamp_t(u32, q->pairs[a->pair].flows << SF_WEIGHT_SHIFT, SF_WEIGHT,
+		       max_t(u32, q->emulation.weight / SF_NEW_SHARE, SF_WEIGHT));
 }
 
 static inline u8 sf_group(const struct sf_deadlines *q, const struct sf_queue *queue)
@@ -403,23 +398,25 @@ static inline u64 sf_head_finish(const struct sf_deadlines *q, const struct sf_q
 	return e->finish - min(e->finish, sf_in_v(behind, e->weight ?: SF_WEIGHT));
 }
 
+/* V by which a flow's deadline is later than the emulation has it, if its patience allows */
+static __always_inline u64 sf_slack(const struct sf_deadlines *q, const struct sf_queue *queue)
+{
+	return sf_in_v(sf_attained(q, queue) / 2, SF_WEIGHT);
+}
+
 /* The deadline of a queue; of bulk flows without the patience, which is the same for all */
 static __always_inline u64 sf_deadline(const struct sf_deadlines *q, const struct sf_queue *queue,
 				       u8 group)
 {
 	const struct sf_account *a = sf_account_of(q, queue);
-	u64 head, slack;
+	u64 head;
 
 	if (group == SF_FIRST)
 		return sf_cb(queue->head)->rank;
 	head = sf_head_finish(q, queue);
 	if (group == SF_BULKS)
 		return head;
-	if (a->own)
-		slack = sf_in_v(sf_attained(q, queue) / 2, a->emulated.weight ?: SF_WEIGHT);
-	else
-		slack = sf_in_v(q->pairs[a->pair].attained / 2, SF_WEIGHT);
-	return min((a->own ? a->emulated.finish : head) + slack,
+	return min((a->own ? a->emulated.finish : head) + sf_slack(q, queue),
 		   head + sf_late(q, sf_most_patience(q)));
 }
 
@@ -429,25 +426,20 @@ static __always_inline u64 sf_last_deadline(const struct sf_deadlines *q,
 {
 	const struct sf_account *a = sf_account_of(q, queue);
 	u64 late = sf_late(q, queue->group == SF_BULKS ? q->patience : sf_most_patience(q));
-	u64 slack;
 
 	if (sf_is_elsewhere(queue))
 		return U64_MAX / 2;
 	if (queue->group == SF_BULKS)
 		return a->emulated.finish + late;
-	if (!a->own)
-		return (sf_cb(queue->tail)->rank & ~SF_RANK_BITS) +
-		       min(sf_in_v(q->pairs[a->pair].attained / 2, SF_WEIGHT), late);
-	slack = sf_in_v(sf_attained(q, queue) / 2, a->emulated.weight ?: SF_WEIGHT);
-	return a->emulated.finish + min(slack, late);
+	return (a->own ? a->emulated.finish : sf_cb(queue->tail)->rank & ~SF_RANK_BITS) +
+	       min(sf_slack(q, queue), late);
 }
 
 /* The latest deadline loses, but for flows that have attained next to nothing. */
 static __always_inline u64 sf_drop_rank(const struct sf_deadlines *q, const struct sf_queue *queue)
 {
-	u64 most;
+	u64 most = sf_last_deadline(q, queue);
 
-	most = sf_last_deadline(q, queue);
 	if (!sf_is_elsewhere(queue) && sf_attained(q, queue) <= SF_YOUNG)
 		most >>= 16;
 	return U64_MAX - most;
@@ -522,7 +514,7 @@ static inline void sf_make_own(struct sf_deadlines *q, struct sf_account *a,
 	a->own = true;
 	sf_emulation_cut(&q->emulation, &q->pairs[a->pair].emulated, queue->backlog);
 	sf_emulation_set(&q->emulation, &a->emulated, (u64)queue->backlog << SF_V_SHIFT,
-			 sf_weight(q, a, queue));
+			 sf_weight(q, a));
 }
 
 /* V that passes while a sparse flow's packet may wait: SF_CALM ms, or a packet of each flow */
@@ -565,7 +557,7 @@ static inline u64 sf_rank_arrival(struct sf_deadlines *q, struct sf_account *a,
 		f->attained += len;
 	if (!a->own)
 		sf_pair_attains(q, &q->pairs[a->pair], len);
-	sf_emulation_set(&q->emulation, e, has + ((u64)len << SF_V_SHIFT), sf_weight(q, a, queue));
+	sf_emulation_set(&q->emulation, e, has + ((u64)len << SF_V_SHIFT), sf_weight(q, a));
 	rank = e->finish & ~SF_RANK_BITS;
 	if (f->attained <= SF_YOUNG)
 		rank |= SF_IS_YOUNG;
@@ -727,7 +719,7 @@ static inline bool sf_is_new(const struct sf_deadlines *q, const struct sf_flow 
 	return !f || (!f->queue && !(f->rest && q->accounts[f - q->s.table.flows].known));
 }
 
-/* What enqueue is to return, for a packet of class @to->class */
+/* What enqueue is to return */
 static __always_inline int sf_deadlines_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 						struct sf_place *to, struct sk_buff **to_free,
 						const struct sf_kind *kind)
@@ -737,13 +729,10 @@ static __always_inline int sf_deadlines_enqueue(struct sk_buff *skb, struct Qdis
 	struct sf_flow *f = sf_find(&q->s, to);
 	u32 now = jiffies;
 
-	if (sf_is_new(q, f) &&
-	    unlikely(sf_no_room_for_new(q, qdisc_pkt_len(skb)))) {
-		q->drop_new++;
+	if (sf_is_new(q, f) && unlikely(sf_no_room_for_new(q, qdisc_pkt_len(skb)))) {
 		sf_drop(skb, sch, to_free, SF_DROP_OVERLIMIT);
 		return NET_XMIT_DROP;
 	}
-	to->host = 0;
 	sf_get(&q->s, f, now, to);
 	if (to->flow && unlikely(sf_begins(to->flow, flags, now)))
 		sf_flow_forget(&q->s.table, to->flow);
@@ -917,7 +906,7 @@ static inline void sf_deadlines_begin(struct Qdisc *sch)
 	sf_link_begin(&q->s.link, SF_ROOM_MIN);
 }
 
-/* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */
+/* Allocate for that many flows; on failure the core calls destroy, if not reset, too. */
 static inline int sf_deadlines_init(struct sf_deadlines *q, u32 flows)
 {
 	u32 i, queues = sf_table_queues(flows);
@@ -953,10 +942,8 @@ static bool lm_over(struct Qdisc *sch, unsigned int gone)
 {
 	const struct sf_deadlines *q = qdisc_priv(sch);
 	u32 spared = min3(q->spared, q->s.link.room / 2, 4U << 20);
-	u32 backlog = sch->qstats.backlog;
 
-	return backlog > q->s.link.room && backlog - q->s.link.room > spared && q->s.held > 1 &&
-	       gone < 2;
+	return sf_over_buffer(sch, gone) && sch->qstats.backlog - q->s.link.room > spared;
 }
 
 static void lm_dropped(struct Qdisc *sch, const struct sf_place *to)
