@@ -29,7 +29,8 @@
 #   make installcheck    what is installed, on this machine: in network namespaces of its own
 #       KINDS=las TESTS="options tcp nat churn"
 #   make test-deb        the packages on a Debian machine (SUITE=trixie BRIEF=1)
-#   make coverage        lines of the modules that the tests execute (TESTS=)
+#   make coverage        lines of the modules that all tests execute (GATE=1: that the gate executes
+#                        on the native kernel for each change; TESTS=: some tests)
 #   make fuzz TIME=10m   the qdiscs in user space, fuzzed (KINDS=las); fuzz-coverage: lines that the
 #                        kept inputs reach; fuzz-seeded: are known bugs found (FROM_NOTHING=1);
 #                        fuzz-keep: keep the inputs that reach the most
@@ -215,7 +216,7 @@ test-all: setup setup-upstream
 	@$(RUN) all $(if $(SEED),--seed $(SEED))
 
 coverage: setup
-	$(RUN) coverage $(if $(TESTS),--tests='$(TESTS)')
+	$(RUN) coverage $(if $(TESTS),--tests='$(TESTS)') $(if $(GATE),--gate)
 
 mutants: setup
 	$(PYTHON) -m selftests.mutants $(if $(NUMBER),--number $(NUMBER)) \

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from vm import debian
 from vm.build import KERNELS
 from vm.guest import FAILED
+from vm.kernels import COVERAGE, NATIVE
 from vm.root import VMError
 
 from . import coverage, everything, gate, kernels, planted
@@ -108,6 +109,8 @@ def _arguments() -> argparse.Namespace:
             )
         if name in ("run", "coverage"):
             command.add_argument("--tests", default="", help="some only: arguments of pytest")
+        if name == "coverage":
+            command.add_argument("--gate", action="store_true", help="what each change runs")
         if name == "packages":
             command.add_argument("--suite", choices=debian.SUITES, default=debian.SUITES[0])
             command.add_argument("--brief", action="store_true", help="half of it")
@@ -147,7 +150,10 @@ def _do(options: argparse.Namespace) -> int:
     if options.command == "all":
         return _all(options.seed)
     if options.command == "coverage":
-        return coverage.run(shlex.split(options.tests))
+        if options.gate:
+            plan = gate.plan()
+            return coverage.run(gate.guests(COVERAGE, plan.parts[NATIVE], plan.seed, []))
+        return coverage.run(kernels.tasks(COVERAGE, shlex.split(options.tests)))
     seed = gate.plan().seed if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     tests = shlex.split(options.tests)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which lines of the modules the tests execute: all tests, in the kernel that lets modules count.
+"""Which lines of the modules the tests execute, in the kernel that lets modules count.
 
 What gcc wrote of each source when it built it (.gcno) and what was counted (.gcda) is read by gcov
 of the same gcc.
@@ -17,8 +17,8 @@ from vm.build import INSIDE, Built, prepare
 from vm.kernels import COVERAGE
 from vm.root import VMError, in_namespace, on_overlay
 
-from . import kernels
 from .stage import stage
+from .tasks import Task
 
 _GCOV = "find . -name '*.gcda' -exec gcov --json-format --stdout --branch-probabilities {} +"
 # Of the tree: what is for tests only is not
@@ -96,10 +96,9 @@ def _read(built: Built, counted: dict[str, str]) -> Iterable[dict]:
     return [json.loads(line) for line in told]
 
 
-def run(tests: Sequence[str] = ()) -> int:
-    """Run all tests, or those named; the exit status."""
+def run(guests: Sequence[Task]) -> int:
+    """Run these guests of that kernel, and print the table; the exit status."""
     built = prepare(COVERAGE)
-    guests = kernels.tasks(COVERAGE, tests)
     outcomes = stage(guests, len(os.sched_getaffinity(0)))
     counts = Counts()
     for outcome in outcomes:
