@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 
 from .build import CHECKOUT, INSIDE, overlay, sources
-from .kernels import NATIVE
+from .kernels import COVERAGE, NATIVE
 from .root import SUITES, bootstrap, kept_root, locked, logged
 
 _SUITE = "bookworm"
@@ -50,9 +50,9 @@ def guest_programs(kernel: str) -> dict[str, Path]:
     """The programs of a functional guest by their path there. sched_tcp/tests/programs.py expects
     them in /usr/sbin."""
     made = {}
-    if kernel in (*SUITES, NATIVE):
+    if kernel in (*SUITES, NATIVE, COVERAGE):
         made["sched-tcp"] = make_daemon()
-    for name in _TEST_PROGRAMS if kernel == NATIVE else ():
+    for name in _TEST_PROGRAMS if kernel in (NATIVE, COVERAGE) else ():
         source = f"tests/{name}.c"
         words = [f"PROGRAM={name}", f"SOURCES={source}"]
         made[name] = _make(name, [f"{_FOLDER}/{source}"], words)
