@@ -393,6 +393,19 @@ def test_who_has_no_record(gate: Callable[..., Gate]) -> None:
     assert sum(each.bytes for each in hosts().values()) == 12000
 
 
+@pytest.mark.parametrize("kind", GROUPS)
+def test_who_has_no_record_and_is_refused(gate: Callable[..., Gate]) -> None:
+    """A packet that takes more than all memory"""
+    d0 = gate(f"flows 8 memory_limit 9216b {HUGE_IDLE}")
+    flows = [host_flow(2 * number) for number in range(9)]
+    for each in flows[:8]:
+        assert d0.send(each.frame(100, 1))
+    assert d0.send(flows[8].frame(100, 2)) and not d0.send(flows[8].frame(9000, 3))
+    (rest,) = [each for each in told() if each.type == "overflow"]
+    assert (rest.drops, d0.show()["drop_memory"]) == (1, 1)
+    assert d0.order() == 8 * [1] + [2]
+
+
 @pytest.mark.each_kernel
 @pytest.mark.parametrize("kind", ["las"])
 def test_all_of_many_are_told(gate: Callable[..., Gate]) -> None:
