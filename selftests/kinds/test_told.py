@@ -23,6 +23,7 @@ from selftests.lib.gate import (
     icmp,
     tcp_flow,
 )
+from selftests.lib.netlink import GETTCLASS, Netlink
 from selftests.lib.options import of
 from selftests.lib.told import Told, flows, hosts, told
 
@@ -404,6 +405,21 @@ def test_who_has_no_record_and_is_refused(gate: Callable[..., Gate]) -> None:
     (rest,) = [each for each in told() if each.type == "overflow"]
     assert (rest.drops, d0.show()["drop_memory"]) == (1, 1)
     assert d0.order() == 8 * [1] + [2]
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_parts_of_any_length(gate: Callable[..., Gate]) -> None:
+    """Wherever a part ends, what does not fit is told in the next."""
+    d0 = gate(f"hosts src {HUGE_IDLE}")
+    for number in range(40):
+        d0.send(host_flow(2 * number, 1 + number).frame(1000, number))
+    netlink = Netlink("d0")
+    whole = [data[:12] for _, data in netlink.dump(GETTCLASS)]
+    for netlink.room in range(4096, 4496, 4):
+        netlink.sock.close()
+        netlink.connect()
+        assert [data[:12] for _, data in netlink.dump(GETTCLASS)] == whole
+    assert len(whole) >= 2 * 40
 
 
 @pytest.mark.each_kernel

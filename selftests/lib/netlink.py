@@ -61,6 +61,7 @@ class Netlink:
 
     def __init__(self, device: str) -> None:
         self.index = socket.if_nametoindex(device)
+        self.room = 1 << 20  # bytes for an answer, or a part of one but for the first
         self.connect()
 
     def connect(self) -> None:
@@ -89,7 +90,7 @@ class Netlink:
     def answers(self) -> Iterator[tuple[int, bytes]]:
         """Type and content of what comes until the end"""
         while True:
-            data = self.sock.recv(1 << 20)
+            data = self.sock.recv(self.room)
             while data:
                 length, kind = struct.unpack_from("=IH", data)
                 yield kind, data[16:length]
