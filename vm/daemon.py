@@ -50,9 +50,10 @@ def guest_programs(kernel: str) -> dict[str, Path]:
     """The programs of a functional guest by their path there. sched_tcp/tests/programs.py expects
     them in /usr/sbin."""
     made = {}
-    if kernel in (*SUITES, NATIVE, COVERAGE):
+    native = kernel in (NATIVE, COVERAGE)  # the same tests
+    if native or kernel in SUITES:
         made["sched-tcp"] = make_daemon()
-    for name in _TEST_PROGRAMS if kernel in (NATIVE, COVERAGE) else ():
+    for name in _TEST_PROGRAMS if native else ():
         source = f"tests/{name}.c"
         words = [f"PROGRAM={name}", f"SOURCES={source}"]
         made[name] = _make(name, [f"{_FOLDER}/{source}"], words)

@@ -398,28 +398,29 @@ def test_who_has_no_record(gate: Callable[..., Gate]) -> None:
 def test_who_has_no_record_and_is_refused(gate: Callable[..., Gate]) -> None:
     """A packet that takes more than all memory"""
     d0 = gate(f"flows 8 memory_limit 9216b {HUGE_IDLE}")
-    flows = [host_flow(2 * number) for number in range(9)]
-    for each in flows[:8]:
-        assert d0.send(each.frame(100, 1))
-    assert d0.send(flows[8].frame(100, 2)) and not d0.send(flows[8].frame(9000, 3))
-    (rest,) = [each for each in told() if each.type == "overflow"]
+    for number in range(8):
+        assert d0.send(host_flow(2 * number).frame(100, 1))
+    last = host_flow(2 * 8)
+    assert d0.send(last.frame(100, 2)) and not d0.send(last.frame(9000, 3))
+    rest = only([each for each in told() if each.type == "overflow"])
     assert (rest.drops, d0.show()["drop_memory"]) == (1, 1)
     assert d0.order() == 8 * [1] + [2]
 
 
 @pytest.mark.parametrize("kind", GROUPS)
 def test_parts_of_any_length(gate: Callable[..., Gate]) -> None:
-    """Wherever a part ends, what does not fit is told in the next."""
+    """Wherever a part of the dump ends, what does not fit is in the next."""
     d0 = gate(f"hosts src {HUGE_IDLE}")
     for number in range(40):
         d0.send(host_flow(2 * number, 1 + number).frame(1000, number))
-    netlink = Netlink("d0")
-    whole = [data[:12] for _, data in netlink.dump(GETTCLASS)]
-    for netlink.room in range(4096, 4496, 4):
-        netlink.sock.close()
-        netlink.connect()
-        assert [data[:12] for _, data in netlink.dump(GETTCLASS)] == whole
+
+    def dump(*room: int) -> list[bytes]:
+        return [data[:12] for _, data in Netlink("d0", *room).dump(GETTCLASS)]
+
+    whole = dump()
     assert len(whole) >= 2 * 40
+    for room in range(4096, 4496, 4):
+        assert dump(room) == whole
 
 
 @pytest.mark.each_kernel

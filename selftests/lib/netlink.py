@@ -57,11 +57,12 @@ class Refused(OSError):
 
 
 class Netlink:
-    """Requests about the qdiscs of a device"""
+    """Requests about the qdiscs of a device. An answer, or a part of one but for the first, has no
+    more than `room` bytes."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, room: int = 1 << 20) -> None:
         self.index = socket.if_nametoindex(device)
-        self.room = 1 << 20  # bytes for an answer, or a part of one but for the first
+        self.room = room
         self.connect()
 
     def connect(self) -> None:
