@@ -33,7 +33,8 @@
 #                        on the native kernel for each change; TESTS=: some tests)
 #   make fuzz TIME=10m   the qdiscs in user space, fuzzed (KINDS=las); fuzz-coverage: lines that the
 #                        kept inputs reach; fuzz-seeded: are known bugs found (FROM_NOTHING=1);
-#                        fuzz-keep: keep the inputs that reach the most
+#                        fuzz-keep: keep the inputs that reach the most;
+#                        fuzz-link: does the guarantee hold (SEQUENCES= SEED=)?
 #   make soak PACKETS=N  the same by random operations (KINDS= SEED=)
 #   make mutants         do tests notice a changed token (NUMBER= SEED= FILES= JOBS=)
 #   make shell KERNEL=6.1    a prompt in a virtual machine with everything loaded
@@ -234,6 +235,10 @@ fuzz-seeded: setup
 	$(PYTHON) -m selftests.fuzz seeded $(if $(TIME),--time $(TIME)) \
 		$(if $(FROM_NOTHING),--from-nothing)
 
+fuzz-link: setup
+	$(PYTHON) -m selftests.fuzz link $(if $(SEQUENCES),--sequences $(SEQUENCES)) \
+		$(if $(SEED),--seed $(SEED))
+
 fuzz-keep: setup
 	$(PYTHON) -m selftests.fuzz keep $(addprefix --kind=,$(KINDS))
 
@@ -281,5 +286,5 @@ shell: setup
 .PHONY: all help modules plugins plugins-musl sftop sched_tcp testtools smoke install install-nl \
 	install-sources uninstall installcheck sparse strict clean setup setup-roots setup-upstream \
 	demo experiment scoreboard figures bench bench-check pace test test-all coverage mutants fuzz \
-	fuzz-coverage fuzz-keep fuzz-seeded soak dist release tdc upstream upstream-check check cross \
+	fuzz-coverage fuzz-keep fuzz-link fuzz-seeded soak dist release tdc upstream upstream-check check cross \
 	deb test-deb shell

@@ -12,12 +12,6 @@
 #include <linux/types.h>
 #include <shortfirst/pkt_shaper.h>
 
-/* Values of TCA_LAS_RANK */
-enum {
-	TC_LAS_RANK_ATTAINED,	/* what a flow has attained of service */
-	TC_LAS_RANK_VISIBLE,	/* what waits and a quarter of that */
-};
-
 /* Values of TCA_LAS_HOSTS: who is a host */
 enum {
 	TC_LAS_HOSTS_NONE,
@@ -36,85 +30,35 @@ enum {
 	TCA_LAS_MEMORY_LIMIT,	/* u32, bytes of skb truesize in the queue */
 #define TC_LAS_MEMORY_MIN	4096
 #define TC_LAS_MEMORY_MAX	2147483647
-	TCA_LAS_FLOWS,		/* u32, flow records, a power of two; fixed
-				 * once the qdisc exists
+	TCA_LAS_FLOWS,		/* u32, flow records, a power of two; fixed once the qdisc
+				 * exists. For each 32 there is one for a host.
 				 */
 #define TC_LAS_FLOWS_MIN	8
 #define TC_LAS_FLOWS_MAX	1048576
-	TCA_LAS_IDLE,		/* u32, ms; a flow silent for longer is
-				 * forgotten
-				 */
-#define TC_LAS_IDLE_MIN		1
-#define TC_LAS_IDLE_MAX		86400000
-	TCA_LAS_FAIR,		/* u32, bytes; flows that have attained so much
-				 * are long and take turns; 0: none are
-				 */
-#define TC_LAS_FAIR_MIN		16384
-#define TC_LAS_FAIR_MAX		2147483647
-	TCA_LAS_FORGIVE,	/* u32, bytes per second taken off what a flow
-				 * has attained
-				 */
-#define TC_LAS_FORGIVE_MAX	2147483647
-	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of
-				 * the priority class rank: (log2 x)^(1/K), x
-				 * attained in 1500 bytes (las-rai2004 section 6)
-				 */
-#define TC_LAS_LOG_MIN		250
-#define TC_LAS_LOG_MAX		4000
 	TCA_LAS_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
-	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link
-				 * sends in this time; 0: no bound
+	TCA_LAS_BUFFER,		/* u32, ms; no more may wait than the link sends in this
+				 * time; 0: no bound
 				 */
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
-	TCA_LAS_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
-				 * rate, which flows are forgiven while they have
-				 * nothing waiting; streams one part or two,
-				 * unless there are many; TCA_LAS_FORGIVE if that is
-				 * more
+	TCA_LAS_PLAIN,		/* u32, 1: the policy as published */
+	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of the
+				 * priority class rank: (log2 x)^(1/K), x attained in
+				 * 1500 bytes (las-rai2004 section 6)
 				 */
-#define TC_LAS_FORGIVE_SHARE_MAX	100
-	TCA_LAS_RANK,		/* u32, TC_LAS_RANK_*: what short flows go by */
-	TCA_LAS_NEWCOMERS,	/* u32, flows that may wait of which nothing was
-				 * sent yet, but a quarter as many of each sort
-				 * (TCP or not, over 512 bytes or not) in any case;
-				 * 0: no bound
-				 */
-#define TC_LAS_NEWCOMERS_MAX	65535
-	TCA_LAS_KNOWN_SHARE,	/* u32, percent of the bytes of all but long
-				 * flows that newcomers leave to the others, on
-				 * the link and in a full buffer
-				 */
-#define TC_LAS_SHARE_MAX	99
-	TCA_LAS_LONG_SHARE,	/* u32, percent of all bytes that are long flows',
-				 * there as well, up to TC_LAS_SHARE_MAX, too
-				 */
-	TCA_LAS_QUANTUM,	/* u32, bytes a long flow sends in its turn */
-#define TC_LAS_QUANTUM_MIN	256
-#define TC_LAS_QUANTUM_MAX	1048576
-	TCA_LAS_TARGET,		/* u32, us; of CoDel for long flows; 0: none,
-				 * nor is anything marked
+#define TC_LAS_LOG_MIN		250
+#define TC_LAS_LOG_MAX		4000
+	TCA_LAS_TARGET,		/* u32, us; CoDel's, for bulk flows; its interval is 20
+				 * times that, with INGRESS 10 times; 0: no CoDel
 				 */
 #define TC_LAS_TARGET_MAX	2000000
-	TCA_LAS_INTERVAL,	/* u32, us; of CoDel */
-#define TC_LAS_INTERVAL_MIN	1000
-#define TC_LAS_INTERVAL_MAX	2000000
-	TCA_LAS_CE_THRESHOLD,	/* u32, us; what has waited for longer is marked
-				 * by CoDel; 0: never
-				 */
-#define TC_LAS_CE_THRESHOLD_MAX	2000000
 	TCA_LAS_ECN,		/* u32, 1: CoDel marks what can be marked */
-	TCA_LAS_HOSTS,		/* u32, a TC_LAS_HOSTS_ value: whose flows share the link
-				 * before flows do
+	TCA_LAS_HOSTS,		/* u32, a TC_LAS_HOSTS_ value: between whose flows the
+				 * link is shared before it is between flows
 				 */
 	TCA_LAS_NAT,		/* u32, 1: a host's address is that before NAT */
-	TCA_LAS_HOST_RECORDS,	/* u32, hosts that are known, a power of two; fixed
-				 * once the qdisc exists
-				 */
-#define TC_LAS_HOST_RECORDS_MIN	8
-#define TC_LAS_HOST_RECORDS_MAX	32768
 	TCA_LAS_PAD,
-	/* What is shaped with: pkt_shaper.h */
+	/* The shaper's: pkt_shaper.h */
 	TCA_LAS_RATE,		/* u64, bytes per second */
 	TCA_LAS_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
 	TCA_LAS_MPU,		/* u32, bytes */

@@ -47,8 +47,7 @@
 struct las_sched {
 	struct sf_groups g;
 	u32		log_factor;
-	bool		visible;
-	u64		opt[TCA_LAS_MAX + 1];	/* by attribute */
+	u64		opt[SF_OPTION_VALUES(LAS)];	/* by attribute */
 };
 
 static_assert(SF_CLASS_2 == (u32)TC_LAS_CLASS_PRIORITY);
@@ -75,11 +74,11 @@ static u64 las_rank(const struct sf_groups *g, const struct sf_flow *f,
 		    const struct sf_queue *queue)
 {
 	u64 served = f->attained - min_t(u64, f->attained, queue->backlog);
-	u64 rank = las_of(g)->visible ? sf_groups_visible_size(f, queue) : served;
+	u64 rank = g->visible ? sf_groups_visible_size(f, queue) : served;
 
 	if (f->priority)
 		rank = las_priority_rank(g, rank);
-	return las_of(g)->visible ? sf_groups_rank_of_size(g, f, queue, rank) : rank;
+	return g->visible ? sf_groups_rank_of_size(g, f, queue, rank) : rank;
 }
 
 static bool las_newcomers(const struct sf_groups *g)
@@ -99,7 +98,7 @@ static u64 las_tail_rank(const struct sf_groups *g, const struct sf_queue *queue
 /* As published the last of the order loses, or by visible size the longest queue. */
 static u64 las_loss(const struct sf_groups *g, const struct sf_queue *queue)
 {
-	return las_of(g)->visible ? sf_groups_longest(g, queue) : ~las_tail_rank(g, queue);
+	return g->visible ? sf_groups_longest(g, queue) : ~las_tail_rank(g, queue);
 }
 
 /* As published: the queue with the last packet of the order */
@@ -110,7 +109,7 @@ static struct sf_queue *las_last(const struct sf_groups *g, struct sf_queue *los
 	u64 rank, most = 0;
 	u32 i;
 
-	if (las_of(g)->visible)
+	if (g->visible)
 		return NULL;
 	for (i = 0; i < ARRAY_SIZE(found); i++) {
 		if (!found[i])
@@ -175,36 +174,26 @@ static const struct sf_option las_rows[] = {
 	SF_LIMIT(LAS, 10000),
 	SF_MEMORY_LIMIT(LAS),
 	SF_FLOWS(LAS),
-	SF_IDLE(LAS),
 	SF_SPLIT_GSO(LAS),
-	SF_FAIR(LAS, 256 << 10),
-	SF_FORGIVE(LAS, 0),
 	{
 		SF_OPTION(LAS, LOG, 500),
 		SF_OTHER(TC_LAS_LOG_MIN, TC_LAS_LOG_MAX, "log must be 0.25 to 4")
 	},
-	SF_BUFFER(LAS, 500),
-	SF_FORGIVE_SHARE(LAS, 50),
-	{
-		SF_OPTION(LAS, RANK, TC_LAS_RANK_VISIBLE),
-		SF_OTHER(0, TC_LAS_RANK_VISIBLE, "rank must be 0 (attained) or 1 (visible)")
-	},
-	SF_NEWCOMERS(LAS, 256),
-	SF_KNOWN_SHARE(LAS, 50),
-	SF_LONG_SHARE(LAS, 12),
-	SF_QUANTUM(LAS),
+	SF_PLAIN(LAS),
+	SF_BUFFER(LAS, SF_GROUPS_BUFFER),
 	SF_TARGET(LAS),
-	SF_INTERVAL(LAS),
-	SF_CE_THRESHOLD(LAS),
 	SF_ECN(LAS),
 	SF_HOSTS(LAS),
 	SF_NAT(LAS),
-	SF_HOST_RECORDS(LAS),
 	SF_RATE(LAS),
 	SF_OVERHEAD(LAS),
 	SF_MPU(LAS),
 	SF_FRAMING(LAS),
 	SF_INGRESS(LAS),
+#ifdef SF_TEST
+#define SF_TEST_LAST	TCA_LAS_MAX
+#include <shortfirst/test_rows.h>
+#endif
 };
 
 static const struct sf_options las_options = SF_OPTIONS(LAS, las);
@@ -219,28 +208,23 @@ static bool las_apply_options(struct las_sched *q, const u64 *opt)
 
 	sf_options_apply(&las_options, q->opt, opt);
 	sf_set_options(&q->g.s, &las_common, opt, q->g.s.held);
-	if (!others) {
-		sf_groups_follow_link(&q->g, was);
-		return false;
-	}
-	q->visible = opt[TCA_LAS_RANK] == TC_LAS_RANK_VISIBLE;
+	sf_groups_set_options(&q->g, &las_attributes, opt, was, others);
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
-	q->g.not_waiting = !q->visible;
-	sf_groups_set_options(&q->g, &las_attributes, opt, was);
-	return true;
+	return others;
 }
 
 static int las_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_LAS_MAX + 1];
-	u64 opt[TCA_LAS_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(LAS)];
+	u64 opt[SF_OPTION_VALUES(LAS)];
 	int err;
 
 	err = sf_options_parse(&las_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
+	sf_groups_follow_plain(&las_attributes, tb, q->opt, opt);
 
 	sch_tree_lock(sch);
 	if (las_apply_options(q, opt)) {
@@ -255,19 +239,20 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct las_sched *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_LAS_MAX + 1];
-	u64 opt[TCA_LAS_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(LAS)];
+	u64 opt[SF_OPTION_VALUES(LAS)];
 	int err;
 
 	sf_groups_begin(sch);
 	err = sf_options_parse(&las_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
+	sf_groups_follow_plain(&las_attributes, tb, NULL, opt);
 	las_apply_options(q, opt);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
-	return sf_groups_init(&q->g, opt[TCA_LAS_FLOWS], opt[TCA_LAS_HOST_RECORDS]);
+	return sf_groups_init(&q->g, opt, TCA_LAS_MAX, opt[TCA_LAS_FLOWS]);
 }
 
 static void las_destroy(struct Qdisc *sch)

@@ -34,11 +34,6 @@ enum {
 				 */
 #define TC_RUN2C_FLOWS_MIN	8
 #define TC_RUN2C_FLOWS_MAX	1048576
-	TCA_RUN2C_IDLE,		/* u32, ms; a flow silent for longer is
-				 * forgotten
-				 */
-#define TC_RUN2C_IDLE_MIN	1
-#define TC_RUN2C_IDLE_MAX	86400000
 	TCA_RUN2C_THRESHOLD,	/* u32, bytes, a power of two: segments of
 				 * lower rank are high; section III
 				 */

@@ -92,7 +92,7 @@ struct run2c_sched {
 	struct rb_root_cached sorted;	/* with order: the packets of the low band */
 	struct sf_recent recent;
 	u64		leak;		/* bytes per jiffy << RUN2C_LEAK_SHIFT */
-	u64		opt[TCA_RUN2C_MAX + 1];	/* by attribute */
+	u64		opt[SF_OPTION_VALUES(RUN2C)];	/* by attribute */
 	u64		tcp;
 	u64		other;
 };
@@ -435,7 +435,6 @@ static const struct sf_option run2c_rows[] = {
 	SF_LIMIT(RUN2C, 10000),
 	SF_MEMORY_LIMIT(RUN2C),
 	SF_FLOWS(RUN2C),
-	SF_IDLE(RUN2C),
 	SF_SPLIT_GSO(RUN2C),
 	{
 		SF_OPTION(RUN2C, THRESHOLD, 32 << 10),
@@ -474,6 +473,10 @@ static const struct sf_option run2c_rows[] = {
 	SF_MPU(RUN2C),
 	SF_FRAMING(RUN2C),
 	SF_INGRESS(RUN2C),
+#ifdef SF_TEST
+#define SF_TEST_LAST	TCA_RUN2C_MAX
+#include <shortfirst/test_rows.h>
+#endif
 };
 
 static const struct sf_options run2c_options = SF_OPTIONS(RUN2C, run2c);
@@ -483,7 +486,7 @@ static const struct sf_common run2c_common = SF_COMMON(RUN2C);
 static int run2c_parse(struct nlattr *nla, const u64 *live, u64 *opt,
 		       struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_RUN2C_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(RUN2C)];
 	int err;
 
 	err = sf_options_parse(&run2c_options, nla, tb, live, opt, extack);
@@ -574,7 +577,7 @@ static int run2c_change(struct Qdisc *sch, struct nlattr *nla,
 			struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	u64 opt[TCA_RUN2C_MAX + 1];
+	u64 opt[SF_OPTION_VALUES(RUN2C)];
 	struct sk_buff *all = NULL;
 	struct sf_table table = {};
 	bool other_way, others, more;
@@ -609,7 +612,7 @@ static int run2c_init(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct run2c_sched *q = qdisc_priv(sch);
-	u64 opt[TCA_RUN2C_MAX + 1];
+	u64 opt[SF_OPTION_VALUES(RUN2C)];
 	int err;
 
 	sf_begin(sch);

@@ -35,11 +35,6 @@ enum {
 				 */
 #define TC_SIFT_FLOWS_MIN	8
 #define TC_SIFT_FLOWS_MAX	1048576
-	TCA_SIFT_IDLE,		/* u32, ms; a flow silent for longer is
-				 * forgotten
-				 */
-#define TC_SIFT_IDLE_MIN	1
-#define TC_SIFT_IDLE_MAX	86400000
 	TCA_SIFT_PROBABILITY,	/* u32, of a packet to be sampled, in
 				 * TC_SIFT_ONE; section 2. Not used if
 				 * TCA_SIFT_EVERY is

@@ -89,7 +89,7 @@ struct sift_sched {
 	struct sift_sampler sampler;
 	struct red_parms red;
 	u64		leak;		/* bytes per jiffy << SIFT_LEAK_SHIFT */
-	u64		opt[TCA_SIFT_MAX + 1];	/* by attribute */
+	u64		opt[SF_OPTION_VALUES(SIFT)];	/* by attribute */
 	u64		drop_band;
 	u64		samples;
 };
@@ -337,7 +337,6 @@ static const struct sf_option sift_rows[] = {
 	SF_LIMIT(SIFT, 10000),
 	SF_MEMORY_LIMIT(SIFT),
 	SF_FLOWS(SIFT),
-	SF_IDLE(SIFT),
 	SF_SPLIT_GSO(SIFT),
 	{
 		SF_OPTION(SIFT, PROBABILITY, SIFT_ONE / 10 * 3),
@@ -401,6 +400,10 @@ static const struct sf_option sift_rows[] = {
 	SF_MPU(SIFT),
 	SF_FRAMING(SIFT),
 	SF_INGRESS(SIFT),
+#ifdef SF_TEST
+#define SF_TEST_LAST	TCA_SIFT_MAX
+#include <shortfirst/test_rows.h>
+#endif
 };
 
 static const struct sf_options sift_options = SF_OPTIONS(SIFT, sift);
@@ -417,7 +420,7 @@ struct sift_request {
 static int sift_parse(struct nlattr *nla, const u64 *live, u64 *opt,
 		      struct sift_request *request, struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_SIFT_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(SIFT)];
 	int err, i;
 
 	err = sf_options_parse(&sift_options, nla, tb, live, opt, extack);
@@ -498,7 +501,7 @@ static int sift_change(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sift_sched *q = qdisc_priv(sch);
 	struct sift_request request = {};
-	u64 opt[TCA_SIFT_MAX + 1];
+	u64 opt[SF_OPTION_VALUES(SIFT)];
 	int err;
 
 	err = sift_parse(nla, q->opt, opt, &request, extack);
@@ -517,7 +520,7 @@ static int sift_init(struct Qdisc *sch, struct nlattr *nla,
 {
 	struct sift_sched *q = qdisc_priv(sch);
 	struct sift_request request = {};
-	u64 opt[TCA_SIFT_MAX + 1];
+	u64 opt[SF_OPTION_VALUES(SIFT)];
 	int err;
 
 	sf_begin(sch);

@@ -34,90 +34,39 @@ enum {
 /* Options. Of a range both ends are good. */
 enum {
 	TCA_SQF_UNSPEC,
-	TCA_SQF_LIMIT,		/* u32, packets (skbs) in all queues */
+	TCA_SQF_LIMIT,		/* u32, packets (skbs) in the queue */
 #define TC_SQF_LIMIT_MIN	1
 #define TC_SQF_LIMIT_MAX	1000000
-	TCA_SQF_MEMORY_LIMIT,	/* u32, bytes of skb truesize in all queues */
+	TCA_SQF_MEMORY_LIMIT,	/* u32, bytes of skb truesize in the queue */
 #define TC_SQF_MEMORY_MIN	4096
 #define TC_SQF_MEMORY_MAX	2147483647
-	TCA_SQF_FLOWS,		/* u32, flow records, a power of two; fixed
-				 * once the qdisc exists
+	TCA_SQF_FLOWS,		/* u32, flow records, a power of two; fixed once the qdisc
+				 * exists. For each 32 there is one for a host.
 				 */
 #define TC_SQF_FLOWS_MIN	8
 #define TC_SQF_FLOWS_MAX	1048576
-	TCA_SQF_IDLE,		/* u32, ms; a flow silent for longer is
-				 * forgotten
-				 */
-#define TC_SQF_IDLE_MIN		1
-#define TC_SQF_IDLE_MAX		86400000
-	TCA_SQF_POLICY,		/* u32, TC_SQF_POLICY_* */
-	TCA_SQF_QUANTUM,	/* u32, bytes a long flow sends in its turn */
-#define TC_SQF_QUANTUM_MIN	256
-#define TC_SQF_QUANTUM_MAX	1048576
-	TCA_SQF_DROP_HEAD,	/* u32, 1: of a full buffer's queues the one that
-				 * loses a packet loses its first, 0: its last
-				 */
 	TCA_SQF_SPLIT_GSO,	/* u32, TC_SF_SPLIT_* */
-	TCA_SQF_FAIR,		/* u32, bytes; flows that have attained so much
-				 * are long and take turns; 0: none are; under
-				 * fq all are that are not new
-				 */
-#define TC_SQF_FAIR_MIN		16384
-#define TC_SQF_FAIR_MAX		2147483647
-	TCA_SQF_FORGIVE,	/* u32, bytes per second taken off what a flow
-				 * has attained
-				 */
-#define TC_SQF_FORGIVE_MAX	2147483647
-	TCA_SQF_FORGIVE_SHARE,	/* u32, percent of an equal part of the link's
-				 * rate, which flows are forgiven while they have
-				 * nothing waiting; streams one part or two,
-				 * unless there are many; TCA_SQF_FORGIVE if that is
-				 * more
-				 */
-#define TC_SQF_FORGIVE_SHARE_MAX	100
-	TCA_SQF_BUFFER,		/* u32, ms; no more may wait than the link
-				 * sends in this time; 0: no bound
+	TCA_SQF_BUFFER,		/* u32, ms; no more may wait than the link sends in this
+				 * time; 0: no bound
 				 */
 #define TC_SQF_BUFFER_MIN	10
 #define TC_SQF_BUFFER_MAX	60000
-	TCA_SQF_NEWCOMERS,	/* u32, flows that may wait of which nothing was
-				 * sent yet, but a quarter as many of each sort
-				 * (TCP or not, over 512 bytes or not) in any case;
-				 * 0: no bound
+	TCA_SQF_PLAIN,		/* u32, 1: the policy as published */
+	TCA_SQF_POLICY,		/* u32, TC_SQF_POLICY_* */
+	TCA_SQF_DROP_HEAD,	/* u32, 1: the longest queue loses its first packet
+				 * when the buffer is full, not its last
 				 */
-#define TC_SQF_NEWCOMERS_MAX	65535
-	TCA_SQF_KNOWN_SHARE,	/* u32, percent of the bytes of all but long
-				 * flows that newcomers leave to the others, on
-				 * the link and in a full buffer; 0: a flow is
-				 * like the others from its first packet on
-				 */
-#define TC_SQF_SHARE_MAX	99
-	TCA_SQF_LONG_SHARE,	/* u32, percent of all bytes that are long flows',
-				 * there as well, up to TC_SQF_SHARE_MAX, too
-				 */
-	TCA_SQF_TARGET,		/* u32, us; of CoDel for long flows; 0: none,
-				 * nor is anything marked
+	TCA_SQF_TARGET,		/* u32, us; CoDel's, for bulk flows; its interval is 20
+				 * times that, with INGRESS 10 times; 0: no CoDel
 				 */
 #define TC_SQF_TARGET_MAX	2000000
-	TCA_SQF_INTERVAL,	/* u32, us; of CoDel */
-#define TC_SQF_INTERVAL_MIN	1000
-#define TC_SQF_INTERVAL_MAX	2000000
-	TCA_SQF_CE_THRESHOLD,	/* u32, us; what has waited for longer is marked
-				 * by CoDel; 0: never
-				 */
-#define TC_SQF_CE_THRESHOLD_MAX	2000000
 	TCA_SQF_ECN,		/* u32, 1: CoDel marks what can be marked */
-	TCA_SQF_HOSTS,		/* u32, a TC_SQF_HOSTS_ value: whose flows share the link
-				 * before flows do
+	TCA_SQF_HOSTS,		/* u32, a TC_SQF_HOSTS_ value: between whose flows the
+				 * link is shared before it is between flows
 				 */
 	TCA_SQF_NAT,		/* u32, 1: a host's address is that before NAT */
-	TCA_SQF_HOST_RECORDS,	/* u32, hosts that are known, a power of two; fixed
-				 * once the qdisc exists
-				 */
-#define TC_SQF_HOST_RECORDS_MIN	8
-#define TC_SQF_HOST_RECORDS_MAX	32768
 	TCA_SQF_PAD,
-	/* What is shaped with: pkt_shaper.h */
+	/* The shaper's: pkt_shaper.h */
 	TCA_SQF_RATE,		/* u64, bytes per second */
 	TCA_SQF_OVERHEAD,	/* s32, bytes, or TC_SF_OVERHEAD_RAW */
 	TCA_SQF_MPU,		/* u32, bytes */

@@ -61,7 +61,7 @@ struct sqf_sched {
 	struct sf_groups g;
 	struct rnd_state random;	/* for who is to lose of equals */
 	u32		policy;
-	u64		opt[TCA_SQF_MAX + 1];	/* by attribute */
+	u64		opt[SF_OPTION_VALUES(SQF)];	/* by attribute */
 };
 
 static_assert(SF_HOSTS_SRC == (u32)TC_SQF_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_SQF_HOSTS_DST &&
@@ -155,36 +155,30 @@ static const struct sf_option sqf_rows[] = {
 	SF_LIMIT(SQF, 10000),
 	SF_MEMORY_LIMIT(SQF),
 	SF_FLOWS(SQF),
-	SF_IDLE(SQF),
 	SF_SPLIT_GSO(SQF),
 	{
 		SF_OPTION(SQF, POLICY, TC_SQF_POLICY_SQF),
 		SF_OTHER(0, TC_SQF_POLICY_MAX, "policy must be 0 (sqf), 1 (lqf) or 2 (fq)")
 	},
-	SF_QUANTUM(SQF),
 	{
 		SF_OPTION(SQF, DROP_HEAD, 0),
 		SF_SWITCH("drop_head")
 	},
-	SF_FAIR(SQF, 256 << 10),
-	SF_FORGIVE(SQF, 0),
-	SF_FORGIVE_SHARE(SQF, 50),
-	SF_BUFFER(SQF, 500),
-	SF_NEWCOMERS(SQF, 512),
-	SF_KNOWN_SHARE(SQF, 50),
-	SF_LONG_SHARE(SQF, 12),
+	SF_PLAIN(SQF),
+	SF_BUFFER(SQF, SF_GROUPS_BUFFER),
 	SF_TARGET(SQF),
-	SF_INTERVAL(SQF),
-	SF_CE_THRESHOLD(SQF),
 	SF_ECN(SQF),
 	SF_HOSTS(SQF),
 	SF_NAT(SQF),
-	SF_HOST_RECORDS(SQF),
 	SF_RATE(SQF),
 	SF_OVERHEAD(SQF),
 	SF_MPU(SQF),
 	SF_FRAMING(SQF),
 	SF_INGRESS(SQF),
+#ifdef SF_TEST
+#define SF_TEST_LAST	TCA_SQF_MAX
+#include <shortfirst/test_rows.h>
+#endif
 };
 
 static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
@@ -199,31 +193,28 @@ static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 
 	sf_options_apply(&sqf_options, q->opt, opt);
 	sf_set_options(&q->g.s, &sqf_common, opt, q->g.s.held);
-	if (!others) {
-		sf_groups_follow_link(&q->g, was);
-		return false;
-	}
-	sf_groups_set_options(&q->g, &sqf_attributes, opt, was);
+	sf_groups_set_options(&q->g, &sqf_attributes, opt, was, others);
 	q->policy = opt[TCA_SQF_POLICY];
 	if (q->policy == TC_SQF_POLICY_FQ) {
 		q->g.fair = 0;
 		q->g.fair_from = 0;
 	}
 	q->g.drop_head = opt[TCA_SQF_DROP_HEAD];
-	return true;
+	return others;
 }
 
 static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 		      struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SQF_MAX + 1];
-	u64 opt[TCA_SQF_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(SQF)];
+	u64 opt[SF_OPTION_VALUES(SQF)];
 	int err;
 
 	err = sf_options_parse(&sqf_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
+	sf_groups_follow_plain(&sqf_attributes, tb, q->opt, opt);
 
 	sch_tree_lock(sch);
 	if (sqf_apply_options(q, opt)) {
@@ -238,20 +229,21 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 		    struct netlink_ext_ack *extack)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SQF_MAX + 1];
-	u64 opt[TCA_SQF_MAX + 1];
+	struct nlattr *tb[SF_OPTION_VALUES(SQF)];
+	u64 opt[SF_OPTION_VALUES(SQF)];
 	int err;
 
 	sf_groups_begin(sch);
 	err = sf_options_parse(&sqf_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
+	sf_groups_follow_plain(&sqf_attributes, tb, NULL, opt);
 	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
-	return sf_groups_init(&q->g, opt[TCA_SQF_FLOWS], opt[TCA_SQF_HOST_RECORDS]);
+	return sf_groups_init(&q->g, opt, TCA_SQF_MAX, opt[TCA_SQF_FLOWS]);
 }
 
 static void sqf_destroy(struct Qdisc *sch)

@@ -87,10 +87,10 @@ def cases(table: Table) -> list[Case]:
             made.add(name, f"{add} {words}", f"qdisc {kind}", 0, 2)
     name = f"Create {title} with invalid setting: speed 9"
     made.add(name, f"{add} speed 9", f"qdisc {kind}", 0, 1)
-    others = {"limit": 7, "idle": 2000}
+    others = {"limit": 7, "buffer": 2000}
     change = f"qdisc change {HERE} {kind}"
     given = f"{change} {table.text(others)}"
-    made.shows(f"Change {title} limit and idle settings", given, others, before=[add])
+    made.shows(f"Change {title} limit and buffer settings", given, others, before=[add])
     given = f"{add} {table.text(table.others)}"
     made.shows(f"Change nothing of {title}", change, table.others, before=[given])
     made.shows(

@@ -4,8 +4,6 @@
 #include "tc_glue.h"
 #include "../sch_las/pkt_las.h"
 
-static const char * const las_ranks[] = { "attained", "visible", NULL };
-
 static const char * const las_hosts[] = { "none", "src", "dst", "both", NULL };
 
 #define TC_SHAPER(attr) TCA_LAS_ ## attr
@@ -14,37 +12,18 @@ static const struct tc_opt las_opts[] = {
 	{ "limit", "limit", TC_UNIT_PACKETS, TCA_LAS_LIMIT },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_LAS_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_LAS_FLOWS },
-	{ "idle", "idle_ms", TC_UNIT_MS, TCA_LAS_IDLE },
-	{ "fair", "fair", TC_UNIT_BYTES, TCA_LAS_FAIR },
-	{ "forgive", "forgive", TC_UNIT_RATE, TCA_LAS_FORGIVE },
-	{ "forgive_share", "forgive_share_percent", TC_UNIT_PERCENT,
-	  TCA_LAS_FORGIVE_SHARE },
+	{ "plain", "plain", TC_UNIT_WORD, TCA_LAS_PLAIN, 1 },
+	{ "noplain", "plain", TC_UNIT_WORD, TCA_LAS_PLAIN, 0 },
 	{ "buffer", "buffer_ms", TC_UNIT_MS, TCA_LAS_BUFFER },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FAIR, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_FORGIVE_SHARE, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_BUFFER, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_RANK, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_NEWCOMERS, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_KNOWN_SHARE, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_LONG_SHARE, 0 },
-	{ "plain", NULL, TC_UNIT_WORD, TCA_LAS_TARGET, 0 },
-	{ "rank", "rank", TC_UNIT_NAME, TCA_LAS_RANK, 0, las_ranks },
-	{ "newcomers", "newcomers", TC_UNIT_NONE, TCA_LAS_NEWCOMERS },
-	{ "known_share", "known_share_percent", TC_UNIT_PERCENT, TCA_LAS_KNOWN_SHARE },
-	{ "long_share", "long_share_percent", TC_UNIT_PERCENT, TCA_LAS_LONG_SHARE },
-	{ "quantum", "quantum", TC_UNIT_BYTES, TCA_LAS_QUANTUM },
 	{ "target", "target", TC_UNIT_US, TCA_LAS_TARGET },
-	{ "interval", "interval", TC_UNIT_US, TCA_LAS_INTERVAL },
-	{ "ce_threshold", "ce_threshold", TC_UNIT_US, TCA_LAS_CE_THRESHOLD },
 	{ "ecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 1 },
 	{ "noecn", "ecn", TC_UNIT_WORD, TCA_LAS_ECN, 0 },
 	{ "hosts", "hosts", TC_UNIT_NAME, TCA_LAS_HOSTS, 0, las_hosts },
 	{ "nat", "nat", TC_UNIT_WORD, TCA_LAS_NAT, 1 },
 	{ "nonat", "nat", TC_UNIT_WORD, TCA_LAS_NAT, 0 },
-	{ "host_records", "host_records", TC_UNIT_NONE, TCA_LAS_HOST_RECORDS },
 	{ "log", "log", TC_UNIT_MILLI, TCA_LAS_LOG },
 	TC_SPLIT_GSO(TCA_LAS_SPLIT_GSO),
+#define TC_GROUPS
 #include "tc_shaper.h"
 	{}
 };

@@ -38,7 +38,6 @@ static const struct tc_opt run2c_opts[] = {
 	{ "plain", NULL, TC_UNIT_WORD, TCA_RUN2C_LINGER, 0 },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_RUN2C_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_RUN2C_FLOWS },
-	{ "idle", "idle_ms", TC_UNIT_MS, TCA_RUN2C_IDLE },
 	TC_SPLIT_GSO(TCA_RUN2C_SPLIT_GSO),
 #include "tc_shaper.h"
 	{}

@@ -38,7 +38,6 @@ static const struct tc_opt sift_opts[] = {
 	{ "plain", NULL, TC_UNIT_WORD, TCA_SIFT_LINGER, 0 },
 	{ "memory_limit", "memory_limit", TC_UNIT_BYTES, TCA_SIFT_MEMORY_LIMIT },
 	{ "flows", "flows", TC_UNIT_NONE, TCA_SIFT_FLOWS },
-	{ "idle", "idle_ms", TC_UNIT_MS, TCA_SIFT_IDLE },
 	{ "red", "red", TC_UNIT_NAME, TCA_SIFT_RED, 0, sift_bands },
 	{ "red_min", "red_min", TC_UNIT_PACKETS, TCA_SIFT_RED_MIN },
 	{ "red_max", "red_max", TC_UNIT_PACKETS, TCA_SIFT_RED_MAX },

@@ -25,6 +25,9 @@
 #include <linux/rtnetlink.h>
 #include <linux/types.h>
 #include <shortfirst/pkt_shaper.h>
+#ifdef SF_TEST
+#include <shortfirst/test_numbers.h>
+#endif
 
 struct qdisc_util {
 	struct qdisc_util *next;

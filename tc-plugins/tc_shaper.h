@@ -46,4 +46,23 @@
 	{ "ethernet", NULL, TC_UNIT_WORD, TC_SHAPER(MPU), 84 },
 	{ "ether-vlan", NULL, TC_UNIT_ADD, TC_SHAPER(OVERHEAD), 4 },
 	{ "via-ethernet", NULL, TC_UNIT_WORD },
+#ifdef SF_TEST
+	{ "idle", "idle_ms", TC_UNIT_MS, TC_SHAPER(INGRESS) + 1 + SF_NUMBER_IDLE },
+#ifdef TC_GROUPS
+	{ "fair", "fair", TC_UNIT_BYTES, TC_SHAPER(INGRESS) + 1 + SF_NUMBER_FAIR },
+	{ "forgive_share", "forgive_share_percent", TC_UNIT_PERCENT,
+	  TC_SHAPER(INGRESS) + 1 + SF_NUMBER_FORGIVE_SHARE },
+	{ "rank", "rank", TC_UNIT_NAME, TC_SHAPER(INGRESS) + 1 + SF_NUMBER_RANK, 0,
+	  (const char * const[]) { "attained", "visible", NULL } },
+	{ "newcomers", "newcomers", TC_UNIT_NONE, TC_SHAPER(INGRESS) + 1 + SF_NUMBER_NEWCOMERS },
+	{ "known_share", "known_share_percent", TC_UNIT_PERCENT,
+	  TC_SHAPER(INGRESS) + 1 + SF_NUMBER_KNOWN_SHARE },
+	{ "long_share", "long_share_percent", TC_UNIT_PERCENT,
+	  TC_SHAPER(INGRESS) + 1 + SF_NUMBER_LONG_SHARE },
+	{ "quantum", "quantum", TC_UNIT_BYTES, TC_SHAPER(INGRESS) + 1 + SF_NUMBER_QUANTUM },
+	{ "host_records", "host_records", TC_UNIT_NONE,
+	  TC_SHAPER(INGRESS) + 1 + SF_NUMBER_HOST_RECORDS },
+#undef TC_GROUPS
+#endif
+#endif
 #undef TC_SHAPER

@@ -16,6 +16,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 INCLUDE = TOP / "include"
 UAPI = re.compile(r"pkt_\w+\.h")  # these become a part of linux/pkt_sched.h
+OMITTED = re.compile(rf"{UAPI.pattern}|test_\w+\.h")  # and of these nothing is left
 _INCLUDE = re.compile(r'^#include [<"]([^>"]+)[>"]\n', re.MULTILINE)
 _SPDX = re.compile(r"\A(?://|/\*) SPDX[^\n]*\n")
 _GUARD = re.compile(r"^#ifndef (_\w+_H)\n#define \1\n(.*)^#endif[^\n]*\n?\Z", re.M | re.S)
@@ -53,7 +54,7 @@ def unifdef(text: str, flags: Sequence[str], prefix: str) -> str:
         r"^#if(?:[^\n]*\\\n)+[^\n]*", lambda c: re.sub(r"\s*\\\n\s*", " ", c[0]), text, flags=re.M
     )
     defined = {flag[2:].partition("=")[0] for flag in flags}
-    others = set(re.findall(rf"\b{prefix}\w+", text)) - defined
+    others = set(re.findall(rf"\b{prefix}\w*", text)) - defined
     command = ["unifdef", "-k", "-B", *flags, *(f"-U{macro}" for macro in sorted(others))]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode > 1:
@@ -73,7 +74,7 @@ def gathered(path: Path, outside: set[str], seen: set[Path] | None = None) -> li
         file = next((each.resolve() for each in own if each.exists()), None)
         if not file:
             outside.add(found[1])
-        elif not UAPI.fullmatch(file.name) and file not in seen:
+        elif not OMITTED.fullmatch(file.name) and file not in seen:
             seen.add(file)
             before += gathered(file, outside, seen)
     return [*before, Section(path.stem, _INCLUDE.sub("", text))]

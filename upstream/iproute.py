@@ -59,20 +59,22 @@ def _cut(text: str, first: str, last: str) -> str:
 def q_source(linux: Path, program: Path) -> str:
     """q_las.c, with iproute2's own helpers"""
     sections = gathered(PLUGINS / f"q_{KIND}.c", set())
-    rows = (PLUGINS / "tc_shaper.h").read_text()
+    rows = unifdef((PLUGINS / "tc_shaper.h").read_text(), [], "SF_TEST")
     rows = re.sub(r"\A.*?\*/\n.*?\*/\n|^#undef.*\n", "", rows, flags=re.S | re.M)
     rows = re.sub(r"\bTC_SHAPER\((\w+)\)", rf"TCA_{UPPER}_\1", rows)
     sections = [each for each in sections if each.name not in ("tc_shaper", "tc_print")]
     own = next(each for each in sections if each.name == f"q_{KIND}")
     source = (PLUGINS / f"q_{KIND}.c").read_text().replace('#include "tc_shaper.h"\n', rows)
-    source = re.sub(r"\A// SPDX.*\n|^#include.*\n|^#define TC_SHAPER.*\n", "", source, flags=re.M)
+    source = re.sub(
+        r"\A// SPDX.*\n|^#include.*\n|^#define TC_(?:SHAPER|GROUPS).*\n", "", source, flags=re.M
+    )
     said, source = re.match(r"(/\*.*?\*/\n)(.*)", source, re.S).groups()  # type: ignore[union-attr]
     plugin = re.compile(r"^TC_PLUGIN\(.*\n\Z", re.M)
     if not plugin.search(source):
         raise FlattenError(f"q_{KIND}.c does not end as a plugin does")
     own.text = plugin.sub(lambda _: (_HERE / "util.c").read_text().partition("\n")[2], source)
     glue = next(each for each in sections if each.name == "tc_glue")
-    glue.text = unifdef(glue.text, [], "TC_OWN_PRINT")
+    glue.text = unifdef(glue.text, [], "(?:TC_OWN_PRINT|SF_TEST)")
     glue.text = _cut(glue.text, "/*\n * All that the plugins", "void print_nl(void);\n")
     at = glue.text.index("/* The plugin of a kind")
     glue.text = glue.text[:at]

@@ -128,7 +128,7 @@ def sections(linux: Path) -> tuple[list[Section], list[str]]:
     found = gathered(SOURCE, outside)
     flags = known_to(linux)
     for section in found:
-        section.text = unifdef(section.text, flags, "SF_HAVE_")
+        section.text = unifdef(section.text, flags, r"SF_(?:HAVE_|TEST\b)")
     compat = next(each for each in found if each.name == "compat")
     compat.text = unifdef(compat.text, [], "CONFIG_HAVE_")
     functions, others = _compat(compat)

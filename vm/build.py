@@ -184,7 +184,7 @@ def prepare(kernel: str) -> Built:
         if not done.exists():
             print(f"building for {built.version} ...", file=sys.stderr, flush=True)
             shutil.rmtree(made, ignore_errors=True)
-            make = ["sh", "-c", built.make, "make", *make_arguments(built)]
+            make = ["sh", "-c", built.make, "make", *make_arguments(built), "SF_TEST=1"]
             command = overlay(built.lower, made, names, make)
             if _digest(built, names) != digest:
                 raise VMError(

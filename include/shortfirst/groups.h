@@ -51,17 +51,17 @@
  *   (codel.h). Short flows are left alone: a drop would cost them a timeout.
  *
  * What a flow has attained leaks, but never what waits. A stream is a flow of SF_AGE that does not
- * stand, which is to mostly have packets waiting, or to have been held short by CoDel of late. It
- * is forgiven an equal part of the link's rate, two of them as long as all streams together send no
- * more than half of what the link could, and no less than the level as long as they send less than
- * three quarters. The level is what modest streams leave of the link, divided among the other flows
- * of SF_AGE, and no more than half of it. A stream is modest in an epoch in which it has not
- * attained more than the level, or than a packet, and is not long. So streams have what max-min
- * fairness among flows of SF_AGE would give them. They are forgiven it also for the time that they
+ * stand, which is to mostly have packets waiting. It is forgiven an equal part of the link's rate,
+ * two of them as long as all streams together send no more than half of what the link could, and no
+ * less than the level as long as they send less than three quarters. The level is what modest
+ * streams leave of the link, divided among the other flows of SF_AGE, and no more than half of it.
+ * A stream is modest in an epoch in which it has not attained more than the level, or than a
+ * packet, and is not long. So streams have what max-min fairness among flows of SF_AGE would give
+ * them. They are forgiven it also for the time that they
  * wait.
  * All others are forgiven `forgive_share` of a part, and nothing for the time in which they wait:
  * else who is kept waiting for long would come to be as short as a newcomer. Of more than SF_FEW
- * flows a part becomes less, down to this share of it. `forgive` is what everybody has at least. So
+ * flows a part becomes less, down to this share of it. So
  * who takes no more than he is forgiven, such as a call, a VPN or a video, stays a short flow
  * however long he does, and what has been a bulk transfer is one again soon after. How many there
  * are, and what streams send, is of the last second or so, not of one epoch alone. Streams that do
@@ -188,15 +188,14 @@ static __always_inline void sf_groups_get(struct sf_groups *g, struct sf_flow *f
 /*
  * When a packet comes to a queue. CoDel has to know of those of long flows; to read the clock takes
  * 40 instructions, so that of others it is when the first one came in this jiffy. If they become a
- * long flow's, CoDel waits for an interval, but what ce_threshold marks would be too much at once.
+ * long flow's, CoDel waits for an interval.
  */
 static __always_inline codel_time_t sf_groups_time(struct sf_groups *g,
 						   const struct sf_queue *queue)
 {
 	u32 now = jiffies;
 
-	if (queue->group == SF_LONG_FLOWS ||
-	    unlikely(g->codel.ce_threshold != CODEL_DISABLED_THRESHOLD))
+	if (queue->group == SF_LONG_FLOWS)
 		return codel_get_time();
 	if (g->tick != now) {
 		g->tick = now;
@@ -430,36 +429,24 @@ static void sf_groups_reset(struct Qdisc *sch)
 
 /* The attributes of the options that every such kind has; options.h has their rows. */
 struct sf_groups_attributes {
-	u16	fair;
-	u16	forgive;
-	u16	forgive_share;
-	u16	newcomers;
-	u16	known_share;
-	u16	long_share;
-	u16	quantum;
+	u16	plain;
+	u16	buffer;
 	u16	target;
-	u16	interval;
-	u16	ce_threshold;
 	u16	ecn;
 	u16	hosts;
 	u16	nat;
+	u16	last;		/* of all */
 };
 
 #define SF_GROUPS_ATTRIBUTES(KIND)					\
 	{								\
-		.fair		= TCA_ ## KIND ## _FAIR,		\
-		.forgive	= TCA_ ## KIND ## _FORGIVE,		\
-		.forgive_share	= TCA_ ## KIND ## _FORGIVE_SHARE,	\
-		.newcomers	= TCA_ ## KIND ## _NEWCOMERS,		\
-		.known_share	= TCA_ ## KIND ## _KNOWN_SHARE,		\
-		.long_share	= TCA_ ## KIND ## _LONG_SHARE,		\
-		.quantum	= TCA_ ## KIND ## _QUANTUM,		\
+		.plain		= TCA_ ## KIND ## _PLAIN,		\
+		.buffer		= TCA_ ## KIND ## _BUFFER,		\
 		.target		= TCA_ ## KIND ## _TARGET,		\
-		.interval	= TCA_ ## KIND ## _INTERVAL,		\
-		.ce_threshold	= TCA_ ## KIND ## _CE_THRESHOLD,	\
 		.ecn		= TCA_ ## KIND ## _ECN,			\
 		.hosts		= TCA_ ## KIND ## _HOSTS,		\
 		.nat		= TCA_ ## KIND ## _NAT,			\
+		.last		= TCA_ ## KIND ## _MAX,			\
 	}
 
 /* In units of codel.h */
@@ -499,32 +486,68 @@ static bool sf_groups_set_hosts(struct sf_groups *g, u32 by, bool nat)
 	return true;
 }
 
+/* When `plain` changes, so do the bounds on what waits, unless they are given, too. */
+static inline void sf_groups_follow_plain(const struct sf_groups_attributes *at,
+					  struct nlattr **tb, const u64 *live, u64 *opt)
+{
+	bool plain = opt[at->plain], was = live && live[at->plain];
+
+	if (plain != was && !tb[at->buffer])
+		opt[at->buffer] = plain ? 0 : SF_GROUPS_BUFFER;
+	if (plain != was && !tb[at->target])
+		opt[at->target] = plain ? 0 : SF_GROUPS_TARGET;
+}
+
+/* The numbers of the policy: `plain` has none of its rules. */
+static void sf_groups_set_policy(struct sf_groups *g, const u64 *opt, u16 last, bool plain)
+{
+	u32 known_share = sf_number(opt, last, SF_NUMBER_KNOWN_SHARE, plain ? 0 : SF_KNOWN_SHARE);
+	u32 share = sf_number(opt, last, SF_NUMBER_FORGIVE_SHARE, plain ? 0 : SF_FORGIVE_SHARE);
+
+	g->fair = sf_number(opt, last, SF_NUMBER_FAIR, plain ? 0 : SF_FAIR) ?: SF_NEVER;
+	g->share = (share << SF_LEAK_SHIFT) / 100;
+	g->newcomers_max = sf_number(opt, last, SF_NUMBER_NEWCOMERS, plain ? 0 : SF_NEWCOMERS) ?:
+			   U32_MAX;
+	/* While it is 0 the sorts do not take turns, whatever they have had. */
+	if (!g->known_share != !known_share)
+		sf_lists_forget_turns(&g->top);
+	g->known_share = known_share;
+	g->long_share = sf_number(opt, last, SF_NUMBER_LONG_SHARE, plain ? 0 : SF_LONG_SHARE);
+	g->quantum = sf_number(opt, last, SF_NUMBER_QUANTUM, ETH_FRAME_LEN);
+	g->visible = sf_number(opt, last, SF_NUMBER_RANK, !plain);
+}
+
+/*
+ * CoDel's interval is 20 times its target (RFC 8289), or with `ingress` 10 times: a bottleneck
+ * elsewhere holds more the later a flow slows down. It is a millisecond at least.
+ */
+static void sf_groups_set_codel(struct sf_groups *g, u32 target, bool ecn)
+{
+	u32 interval = target * (g->s.shaper.opt.ingress ? 10 : 20);
+
+	g->aqm = target;
+	g->codel.target = sf_codel_us(target);
+	g->codel.interval = sf_codel_us(max_t(u32, interval, USEC_PER_MSEC));
+	g->codel.ecn = ecn;
+}
+
 /*
  * Let it be as those options, @opt by attribute, after sf_set_options(); the rate that was set is
- * @was, as in link.set.
+ * @was, as in link.set. @others than the shaper's have changed.
  */
 static void sf_groups_set_options(struct sf_groups *g, const struct sf_groups_attributes *at,
-				  const u64 *opt, u64 was)
+				  const u64 *opt, u64 was, bool others)
 {
-	bool other_hosts = sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
+	bool other_hosts;
 
+	sf_groups_set_codel(g, opt[at->target], opt[at->ecn]);
+	if (!others) {
+		sf_groups_follow_link(g, was);
+		return;
+	}
+	other_hosts = sf_groups_set_hosts(g, opt[at->hosts], opt[at->nat]);
 	g->hosts.table.idle = g->s.table.idle;
-	g->fair = opt[at->fair] ?: SF_NEVER;
-	g->leak_min = div_u64(opt[at->forgive] << SF_LEAK_SHIFT, HZ);
-	g->share = ((u32)opt[at->forgive_share] << SF_LEAK_SHIFT) / 100;
-	g->newcomers_max = opt[at->newcomers] ?: U32_MAX;
-	/* While it is 0 the sorts do not take turns, whatever they have had. */
-	if (!g->known_share != !opt[at->known_share])
-		sf_lists_forget_turns(&g->top);
-	g->known_share = opt[at->known_share];
-	g->long_share = opt[at->long_share];
-	g->quantum = opt[at->quantum];
-	g->aqm = opt[at->target];
-	g->codel.target = sf_codel_us(opt[at->target]);
-	g->codel.interval = sf_codel_us(opt[at->interval]);
-	g->codel.ecn = opt[at->ecn];
-	g->codel.ce_threshold = opt[at->ce_threshold] ? sf_codel_us(opt[at->ce_threshold]) :
-							CODEL_DISABLED_THRESHOLD;
+	sf_groups_set_policy(g, opt, at->last, opt[at->plain]);
 	g->stale_time = sf_codel_us(jiffies_to_usecs(g->s.link.buffer * SF_STALE));
 	if (other_hosts)
 		sf_groups_forget_link(g);
@@ -578,10 +601,12 @@ static inline void sf_groups_begin(struct Qdisc *sch)
 }
 
 /* Allocate for so many flows; on failure the core calls destroy, if not reset, too. */
-static inline int sf_groups_init(struct sf_groups *g, u32 flows, u32 hosts)
+static inline int sf_groups_init(struct sf_groups *g, const u64 *opt, u16 last, u32 flows)
 {
+	u32 hosts = max_t(u32, flows / SF_HOST_FLOWS, SF_WAYS);
 	u32 queues = sf_table_queues(flows);
 
+	hosts = sf_number(opt, last, SF_NUMBER_HOST_RECORDS, hosts);
 	return sf_table_init(&g->s.table, flows, queues) ?: sf_heap_init(&g->losers, queues) ?:
 	       sf_hosts_init(&g->hosts, hosts, flows);
 }

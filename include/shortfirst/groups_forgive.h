@@ -93,7 +93,8 @@ static void sf_groups_use_rate(struct sf_groups *g)
 
 	g->stale = room == SF_ROOM_UNKNOWN ? U64_MAX : (u64)room * SF_STALE;
 	g->fair_from = g->fair;
-	g->leak = g->leak_min;
+	g->leak = 0;
+	g->leak_part = 0;
 	if (!bytes) {
 		if (g->share)
 			g->leak = U64_MAX;
@@ -108,11 +109,10 @@ static void sf_groups_use_rate(struct sf_groups *g)
 	g->level = mul_u64_u32_div(mul_u64_u32_shr(bytes, g->level_share, SF_LEAK_SHIFT),
 				   SF_MEASURE, elapsed);
 	g->ahead = mul_u64_u32_div(bytes, SF_MEASURE * SF_AHEAD_OF, elapsed);
-	g->leak_part = g->leak_min;
 	if (g->share) {
-		g->leak = max3(g->leak_min, div64_u64(bytes * g->stream_share, parts),
-			       div_u64(bytes * g->level_share, elapsed));
-		g->leak_part = max(g->leak_min, div64_u64(bytes * g->share, parts));
+		g->leak = max(div64_u64(bytes * g->stream_share, parts),
+			      div_u64(bytes * g->level_share, elapsed));
+		g->leak_part = div64_u64(bytes * g->share, parts);
 	}
 	/* Else a flow would be short for seconds on a slow link. */
 	if (g->fair != SF_NEVER)
@@ -247,11 +247,11 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 	u32 elapsed = now - f->seen;
 	u64 leak, most;
 
-	if (!elapsed || (f->queue && g->not_waiting))
+	if (!elapsed)
 		return;
-	leak = f->stream ? g->leak : f->queue ? g->leak_min : g->leak_part;
+	leak = f->stream ? g->leak : f->queue ? 0 : g->leak_part;
 	if (leak == U64_MAX && f->queue)
-		leak = g->leak_min;
+		leak = 0;
 	if (leak != U64_MAX)
 		leak = mul_u64_u32_shr(leak, elapsed, SF_LEAK_SHIFT);
 	most = f->attained - min_t(u64, f->attained, waiting);
@@ -266,13 +266,6 @@ static __always_inline void sf_groups_forgive(struct sf_groups *g, struct sf_flo
 static noinline void sf_groups_forgive_last(struct sf_groups *g, struct sf_flow *f)
 {
 	sf_groups_forgive(g, f, jiffies);
-}
-
-/* CoDel has held a flow short: it is no stream any more. */
-static inline void sf_groups_held_short(struct sf_flow *f)
-{
-	f->standing = SF_STOOD;
-	f->stream = false;
 }
 
 /* A packet comes to a flow. What is refused does not: ranks depend on what is forgiven. */

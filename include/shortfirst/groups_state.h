@@ -21,6 +21,16 @@
 
 #define SF_ROOM_MIN		(64 << 10)	/* bytes */
 
+/* The numbers of the rules in groups.h */
+#define SF_FAIR			(256 << 10)	/* bytes */
+#define SF_FORGIVE_SHARE	50		/* percent */
+#define SF_NEWCOMERS		256		/* flows */
+#define SF_KNOWN_SHARE		50		/* percent */
+#define SF_LONG_SHARE		12		/* percent */
+
+/* Flow records for each host record: at home a host has some tens of connections. */
+#define SF_HOST_FLOWS		32
+
 /*
  * A long flow attains no more than this beyond fair, so that it comes back soon,
  * and no less, so that one faster than forgive does not change sides each time
@@ -78,13 +88,10 @@
 
 /*
  * A flow stands that had packets waiting at so many more of the last epochs than it had none, of
- * which twice as many count. So does one of whose queue CoDel has said so, until it had none at as
- * many epochs as three seconds have measurements, or was silent for so long: a download that CoDel
- * holds short mostly has no queue.
+ * which twice as many count, until it is silent for so long.
  */
 #define SF_STANDS		4
 #define SF_STOOD_FOR		(3 * HZ)
-#define SF_STOOD		(SF_STANDS - 1 + SF_STOOD_FOR / SF_MEASURE)
 
 /* For so long short flows may keep long ones waiting before these are late. */
 #define SF_DEBT			(3 * HZ)
@@ -148,7 +155,6 @@ struct sf_groups {
 	u64		fair_from;	/* or sent by the link in half of buffer, if that is less */
 	u64		leak;		/* bytes per jiffy << SF_LEAK_SHIFT, of each stream */
 	u64		leak_part;	/* of other flows */
-	u64		leak_min;
 	u64		sent;		/* bytes of all flows */
 	u64		stale;		/* as many, and what waits is of no use if it has for as
 					 * long as stale_time, too; U64_MAX: never
@@ -174,7 +180,7 @@ struct sf_groups {
 	u32		quantum;
 	codel_time_t	stale_time;
 	bool		aqm;		/* long flows are held short by CoDel */
-	bool		not_waiting;	/* who waits is not forgiven anything */
+	bool		visible;	/* las: short flows rank by visible size */
 	bool		drop_head;	/* who loses a packet loses the first */
 };
 

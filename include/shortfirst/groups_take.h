@@ -27,7 +27,7 @@ static __always_inline void sf_groups_emptied(struct sf_groups *g, struct sf_que
 	if (unlikely(sf_is_elsewhere(queue)))
 		return;
 	f = &g->s.table.flows[queue->flow];
-	if (f->stream || g->leak_min)
+	if (f->stream)
 		sf_groups_forgive_last(g, f);
 	sf_queue_release(&g->s.table, queue);
 }
@@ -164,8 +164,6 @@ static noinline struct sk_buff *sf_groups_take_long(struct Qdisc *sch, struct sf
 				    sf_groups_codel_drop, sf_groups_codel_take);
 	else
 		skb = sf_groups_take(sch, queue);
-	if (g->aqm && queue->codel.dropping)
-		sf_groups_held_short(f);
 	f->known = true;
 	f->deficit = max_t(s64, (s64)f->deficit - qdisc_pkt_len(skb), least);
 	drops = sf_groups_codel_drops(g) - drops;

@@ -87,13 +87,6 @@ struct sf_option {
 		SF_FIXED("flows")					\
 	}
 
-#define SF_IDLE(KIND)							\
-	{								\
-		SF_OPTION(KIND, IDLE, 60000),				\
-		SF_RANGE("idle", TC_ ## KIND ## _IDLE_MIN,		\
-			 TC_ ## KIND ## _IDLE_MAX, " ms")		\
-	}
-
 #define SF_SPLIT_GSO(KIND)						\
 	{								\
 		SF_OPTION(KIND, SPLIT_GSO, TC_SF_SPLIT_AUTO),		\
@@ -102,52 +95,15 @@ struct sf_option {
 	}
 
 /* The rows of those that several have */
-#define SF_FAIR(KIND, bytes)						\
-	{								\
-		SF_OPTION(KIND, FAIR, bytes),				\
-		SF_ZERO_OR("fair", TC_ ## KIND ## _FAIR_MIN,		\
-			   TC_ ## KIND ## _FAIR_MAX, " bytes")		\
-	}
-
-#define SF_FORGIVE(KIND, rate)						\
-	{								\
-		SF_OPTION(KIND, FORGIVE, rate),				\
-		SF_RANGE("forgive", 0, TC_ ## KIND ## _FORGIVE_MAX,	\
-			 " bytes per second")				\
-	}
-
-#define SF_FORGIVE_SHARE(KIND, percent)					\
-	{								\
-		SF_OPTION(KIND, FORGIVE_SHARE, percent),		\
-		SF_RANGE("forgive_share", 0,				\
-			 TC_ ## KIND ## _FORGIVE_SHARE_MAX, " percent")	\
-	}
+/* ms; us */
+#define SF_GROUPS_BUFFER	500
+#define SF_GROUPS_TARGET	5000
 
 #define SF_BUFFER(KIND, ms)						\
 	{								\
 		SF_OPTION(KIND, BUFFER, ms),				\
 		SF_ZERO_OR("buffer", TC_ ## KIND ## _BUFFER_MIN,	\
 			   TC_ ## KIND ## _BUFFER_MAX, " ms")		\
-	}
-
-#define SF_NEWCOMERS(KIND, flows)					\
-	{								\
-		SF_OPTION(KIND, NEWCOMERS, flows),			\
-		SF_RANGE("newcomers", 0, TC_ ## KIND ## _NEWCOMERS_MAX, "") \
-	}
-
-#define SF_KNOWN_SHARE(KIND, percent)					\
-	{								\
-		SF_OPTION(KIND, KNOWN_SHARE, percent),			\
-		SF_RANGE("known_share", 0, TC_ ## KIND ## _SHARE_MAX,	\
-			 " percent")					\
-	}
-
-#define SF_LONG_SHARE(KIND, percent)					\
-	{								\
-		SF_OPTION(KIND, LONG_SHARE, percent),			\
-		SF_RANGE("long_share", 0, TC_ ## KIND ## _SHARE_MAX,	\
-			 " percent")					\
 	}
 
 #define SF_QUANTUM(KIND)						\
@@ -159,22 +115,14 @@ struct sf_option {
 
 #define SF_TARGET(KIND)							\
 	{								\
-		SF_OPTION(KIND, TARGET, 5000),				\
+		SF_OPTION(KIND, TARGET, SF_GROUPS_TARGET),		\
 		SF_RANGE("target", 0, TC_ ## KIND ## _TARGET_MAX, " us") \
 	}
 
-#define SF_INTERVAL(KIND)						\
+#define SF_PLAIN(KIND)							\
 	{								\
-		SF_OPTION(KIND, INTERVAL, 100000),			\
-		SF_RANGE("interval", TC_ ## KIND ## _INTERVAL_MIN,	\
-			 TC_ ## KIND ## _INTERVAL_MAX, " us")		\
-	}
-
-#define SF_CE_THRESHOLD(KIND)						\
-	{								\
-		SF_OPTION(KIND, CE_THRESHOLD, 0),			\
-		SF_RANGE("ce_threshold", 0,				\
-			 TC_ ## KIND ## _CE_THRESHOLD_MAX, " us")	\
+		SF_OPTION(KIND, PLAIN, 0),				\
+		SF_SWITCH("plain")					\
 	}
 
 #define SF_ECN(KIND)							\
@@ -196,14 +144,6 @@ struct sf_option {
 		SF_SWITCH("nat")					\
 	}
 
-#define SF_HOST_RECORDS(KIND)						\
-	{								\
-		SF_OPTION(KIND, HOST_RECORDS, 128),			\
-		SF_POWER("host_records", TC_ ## KIND ## _HOST_RECORDS_MIN, \
-			 TC_ ## KIND ## _HOST_RECORDS_MAX),		\
-		SF_FIXED("host_records")				\
-	}
-
 /* Of those with flow_recent.h */
 #define SF_LINGER(KIND)							\
 	{								\
@@ -211,11 +151,35 @@ struct sf_option {
 		SF_RANGE("linger", 0, TC_ ## KIND ## _LINGER_MAX, " ms") \
 	}
 
+/*
+ * sf_number(opt, last, number, constant) - a number that is a constant for users
+ *
+ * In a build for tests @opt may have another value; @last is the last attribute of the qdisc.
+ */
+#ifdef SF_TEST
+#include "test_numbers.h"
+
+#define SF_TEST_VALUES	SF_NUMBERS
+
+static inline u32 sf_number(const u64 *opt, u16 last, enum sf_number number, u32 constant)
+{
+	u64 value = opt[last + 1 + number];
+
+	return value == SF_NUMBER_UNSET ? constant : value;
+}
+#else
+#define SF_TEST_VALUES	0
+#define sf_number(opt, last, number, constant) (constant)
+#endif
+
+/* The values of all options, by attribute, from 0 on */
+#define SF_OPTION_VALUES(KIND)	(TCA_ ## KIND ## _MAX + 1 + SF_TEST_VALUES)
+
 /* The options of a kind, see SF_OPTIONS() */
 struct sf_options {
 	const struct sf_option *rows;
 	size_t	count;
-	int	max;		/* attribute */
+	int	max;		/* the last attribute */
 	int	pad;		/* the attribute that aligns those of 64 bits */
 	const struct nla_policy *policy;
 };
@@ -225,14 +189,14 @@ struct sf_options {
 	{								\
 		.rows = kind ## _rows,					\
 		.count = ARRAY_SIZE(kind ## _rows),			\
-		.max = TCA_ ## KIND ## _MAX,				\
+		.max = TCA_ ## KIND ## _MAX + SF_TEST_VALUES,		\
 		.pad = TCA_ ## KIND ## _PAD,				\
 		.policy = (const struct nla_policy[]) {			\
 			[1 ... TCA_ ## KIND ## _PAD - 1] = { .type = NLA_U32 }, \
 			[TCA_ ## KIND ## _RATE] = { .type = NLA_U64 },	\
 			[TCA_ ## KIND ## _OVERHEAD] = { .type = NLA_S32 }, \
-			[TCA_ ## KIND ## _OVERHEAD + 1 ... TCA_ ## KIND ## _MAX] = \
-				{ .type = NLA_U32 }			\
+			[TCA_ ## KIND ## _OVERHEAD + 1 ...		\
+			 TCA_ ## KIND ## _MAX + SF_TEST_VALUES] = { .type = NLA_U32 } \
 		}							\
 	}
 
@@ -328,6 +292,10 @@ static inline void sf_options_apply(const struct sf_options *options, u64 *live,
 static inline int sf_option_put(const struct sf_options *options, const struct sf_option *o,
 				u64 val, struct sk_buff *skb)
 {
+#ifdef SF_TEST
+	if (o->value == SF_NUMBER_UNSET && val == SF_NUMBER_UNSET)
+		return 0;
+#endif
 	if (o->policy.type == NLA_U64)
 		return nla_put_u64_64bit(skb, o->attr, val, options->pad);
 	return nla_put_u32(skb, o->attr, val);

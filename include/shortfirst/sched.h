@@ -99,6 +99,9 @@ struct sf_place {
 
 #define SF_NAMED_SHIFT	2
 
+/* A flow that was silent for longer is forgotten, as conntrack forgets one of UDP. */
+#define SF_IDLE		60000	/* ms */
+
 /* What sf_enqueue() needs of a kind; constant, so that nothing is called by pointer */
 struct sf_kind {
 	/*
@@ -125,21 +128,19 @@ struct sf_kind {
 struct sf_common {
 	u16	limit;
 	u16	memory_limit;
-	u16	idle;
 	u16	split_gso;
 	u16	buffer;
 	u16	rate;		/* the first of the shaper's */
 	u16	overhead;
 	u16	mpu;
 	u16	framing;
-	u16	ingress;	/* the last */
+	u16	ingress;	/* the last of the shaper's, and of all */
 };
 
 #define SF_COMMON(KIND)							\
 	{								\
 		.limit		= TCA_ ## KIND ## _LIMIT,		\
 		.memory_limit	= TCA_ ## KIND ## _MEMORY_LIMIT,	\
-		.idle		= TCA_ ## KIND ## _IDLE,		\
 		.split_gso	= TCA_ ## KIND ## _SPLIT_GSO,		\
 		.buffer		= TCA_ ## KIND ## _BUFFER,		\
 		.rate		= TCA_ ## KIND ## _RATE,		\
@@ -163,7 +164,7 @@ static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at
 
 	s->limit = opt[at->limit];
 	s->memory_limit = opt[at->memory_limit];
-	s->table.idle = msecs_to_jiffies(opt[at->idle]);
+	s->table.idle = msecs_to_jiffies(sf_number(opt, at->ingress, SF_NUMBER_IDLE, SF_IDLE));
 	s->split_from = sf_split_from(opt[at->split_gso], shaping.rate);
 	sf_link_set(&s->link, shaping.rate, msecs_to_jiffies(opt[at->buffer]));
 	sf_shaper_set(&s->shaper, &shaping, more);

@@ -5,6 +5,9 @@ Two ideals get the arrivals of the run. One has a buffer without bounds and only
 the run has delivered: how late these were, and how many bytes a flow was behind, shows the order of
 service alone. The other one has all packets and a finite buffer, whose longest queue loses: what it
 has delivered more is what a flow lost by the order and by drops together.
+
+Beside that: the longest time for which a backlogged flow sent nothing, and which part that is of
+what las and sqf guarantee (lab/models/pause.py).
 """
 
 import numpy as np
@@ -12,6 +15,7 @@ import numpy as np
 from lab.measure.reading import Record
 from lab.measure.rows import Metrics
 from lab.models.gps import behind, finish
+from lab.models.pause import longest
 
 BUFFER = 0.5  # seconds at the link's rate, as the default of our `buffer`
 UNITS = {"late": "ms", "behind": "kB", "lost": "kB"}
@@ -40,8 +44,11 @@ def of_record(record: Record, rate: float) -> Metrics:
         values = (order.seconds * 1e3, order.bytes / 1e3, both.bytes / 1e3)
         for what, value in zip(UNITS, values, strict=True):
             of[what] = max(of[what], value)
+    pause = longest(
+        arrival[sent], record.departure[sent], flow[sent], length.max(initial=0.0), rate / 8
+    )
     return {
         f"{what} {name} {UNITS[what]}": value
         for name, of in worst.items()
         for what, value in of.items()
-    }
+    } | {"pause ms": 1e3 * pause.seconds, "pause %": 100 * pause.part}

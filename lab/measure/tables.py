@@ -98,7 +98,13 @@ GROUPS = [
 ]
 BANDS = [("high, most", "high, most", 0), ("low, most", "low, most", 0)]
 LAG = [
-    (f"{size} kB {what}", f"{what} {size} {UNITS[what]}", 1) for size in CLASSES for what in UNITS
+    *(
+        (f"{size} kB {what}", f"{what} {size} {UNITS[what]}", 1)
+        for size in CLASSES
+        for what in UNITS
+    ),
+    ("pause", "pause ms", 0),
+    ("% of allowed", "pause %", 0),
 ]
 # Where bulk's flows have round trips of their own: Mbit/s on the wire, kB of the queue
 EACH = re.compile(r"[AX]\d*|kB\d+|received / sent|one has the link %|turn s")

@@ -32,8 +32,8 @@ COMES = Side(
         "not shaped": ("isp", "unshaped-alone", "unshaped-pages"),
         "fq_codel": ("fq_codel", "alone", "pages"),
         "cake": ("cake", "alone", "pages"),
-        "las": ("las-soon", "alone", "pages"),
-        "sqf": ("sqf-soon", "alone", "pages"),
+        "las": ("las", "alone", "pages"),
+        "sqf": ("sqf", "alone", "pages"),
     },
 )
 BEFORE_THE_LINK = Side(

@@ -18,7 +18,7 @@ FILES = HERE.parent / "shortfirst/files"
 SHELLS = {"dash": ["dash"], "ash": ["busybox", "ash"]}
 SCRIPTS = ("las", "sqf")
 IFACE, IFB = "sqm0", "ifb4sqm0"
-HALF = {"ingress": 1, "interval": 50000}
+INGRESS = {"ingress": 1}
 
 pytestmark = pytest.mark.one_kernel
 
@@ -90,7 +90,7 @@ def test_both_directions(sqm: Sqm) -> None:
     for _ in range(2):
         assert sqm.do("start") == ""
         assert sqm.values(IFACE) == sqm.given(rate=10**6)
-        assert sqm.values(IFB) == sqm.given(rate=2500000, **HALF)
+        assert sqm.values(IFB) == sqm.given(rate=2500000, **INGRESS)
         counted = sent(IFACE), sent(IFB)
         run("ping -q -c 5 -i 0.01 10.7.0.2")
         assert sent(IFACE) >= counted[0] + 5 and sent(IFB) >= counted[1] + 5
@@ -127,7 +127,7 @@ def test_one_direction(sqm: Sqm) -> None:
 def test_link_layer(sqm: Sqm, configured: dict[str, str], link: dict[str, int]) -> None:
     assert sqm.do("start", **configured) == ""
     assert sqm.values(IFACE) == sqm.given(rate=10**6, **link)
-    assert sqm.values(IFB) == sqm.given(rate=2500000, **link, **HALF)
+    assert sqm.values(IFB) == sqm.given(rate=2500000, **link, **INGRESS)
 
 
 def test_option_strings(sqm: Sqm) -> None:
@@ -135,12 +135,12 @@ def test_option_strings(sqm: Sqm) -> None:
     words = {"EQDISC_OPTS": "hosts src nat", "IQDISC_OPTS": "hosts dst nat buffer 300ms"}
     assert sqm.do("start", **words) == ""
     assert sqm.values(IFACE) == sqm.given(rate=10**6, hosts=1, nat=1)
-    assert sqm.values(IFB) == sqm.given(rate=2500000, hosts=2, nat=1, **HALF | {"buffer": 300})
+    assert sqm.values(IFB) == sqm.given(rate=2500000, hosts=2, nat=1, **INGRESS | {"buffer": 300})
 
 
 def test_refused_option(sqm: Sqm) -> None:
-    said = sqm.do("start", EQDISC_OPTS="idle 0")
-    assert said.startswith("ERROR: tc: ") and f"Error: {sqm.kind}: idle must be " in said
+    said = sqm.do("start", EQDISC_OPTS="mpu 257")
+    assert said.startswith("ERROR: tc: ") and f"Error: {sqm.kind}: mpu must be " in said
     assert sqm.values(IFB)
 
 
@@ -148,10 +148,10 @@ def test_tc_without_plugins(sqm: Sqm) -> None:
     before = state()
     assert sqm.do("start", TC_LIB_DIR="/nonexistent", LINKLAYER="ethernet", OVERHEAD="18") == ""
     assert sqm.values(IFACE) == sqm.given(rate=10**6, overhead=18)
-    assert sqm.values(IFB) == sqm.given(rate=2500000, overhead=18, **HALF)
+    assert sqm.values(IFB) == sqm.given(rate=2500000, overhead=18, **INGRESS)
     sqm.do("stop", TC_LIB_DIR="/nonexistent")
     assert state() == before
-    said = sqm.do("start", TC_LIB_DIR="/nonexistent", EQDISC_OPTS="idle 0")
+    said = sqm.do("start", TC_LIB_DIR="/nonexistent", EQDISC_OPTS="mpu 257")
     assert said.startswith("ERROR: shortfirst-nl: ")
 
 

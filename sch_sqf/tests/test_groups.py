@@ -96,7 +96,7 @@ def test_ever_new_tuples(gate: Callable[..., Gate], policy: str) -> None:
 @pytest.mark.parametrize("policy", ["sqf", "fq"])
 def test_who_never_queues(gate: Callable[..., Gate], policy: str) -> None:
     """One flow as fast as the link has no more than one that waits."""
-    d0 = gate(f"{DEFAULT} forgive 0 forgive_share 0 policy {policy}")
+    d0 = gate(f"{DEFAULT} forgive_share 0 policy {policy}")
     attain(d0, A, 300000)
     attain(d0, B, 300000)
 

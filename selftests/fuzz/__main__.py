@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,8 @@ OPTIONS = "-len_control=0 -max_len=1024 -print_final_stats=0".split()
 ASAN = {"ASAN_OPTIONS": "quarantine_size_mb=4:malloc_context_size=2"}
 RANDOM = 200_000  # packets, when lines are counted
 LEAST = 0.95  # of each file's lines is to be reached
+GUARANTEED = ["las", "sqf"]  # a pause without a packet is bounded
+FEW = 20_000  # sequences in which a fault that is put in has to be found
 _SAID = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/")
 
 
@@ -207,6 +210,39 @@ def soak_all(kinds: list[str], packets: int, seed: int) -> int:
     return bool(failed)
 
 
+def link(sequences: int, seed: int) -> int:
+    """Random senders on a link (link.h). The guarantee has to hold, and each fault of starving.toml
+    has to break it."""
+    names = dict(zip(GUARANTEED, build(soak(), GUARANTEED), strict=True))
+    faults = tomllib.loads((HERE / "starving.toml").read_text())["fault"]
+    programs = [(kind, program, sequences) for kind, program in names.items()]
+    for number, fault in enumerate(faults):
+        tree = BUILD / "starving" / str(number)
+        copy_sources(tree)
+        path = tree / fault["file"]
+        text = path.read_text()
+        if text.count(fault["was"]) != 1:
+            raise VMError(f"{fault['file']} is not as the fault {fault['name']!r} wants it")
+        path.write_text(text.replace(fault["was"], fault["is"]))
+        (program,) = build(soak(), [fault["kind"]], tree, tree)
+        programs.append((f"{fault['kind']}, {fault['name']}", program, min(sequences, FEW)))
+
+    def one(name: str, program: Path, count: int) -> tuple[str, bool, str]:
+        began = time.monotonic()
+        command = ["nice", str(program), "link", str(count), str(seed)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        said = (done.stdout + done.stderr).replace(f"{TREE}/", "").splitlines()
+        took = f"{time.monotonic() - began:.0f} s"
+        return "\n  ".join([f"{name}, {took}:", *said]), bool(done.returncode), name
+
+    wrong = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for text, broken, name in pool.map(lambda each: one(*each), programs):
+            print(text, flush=True)
+            wrong += broken == (name in names)
+    return bool(wrong)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="selftests.fuzz", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -216,9 +252,10 @@ def main() -> int:
         ("coverage", "which lines of the kinds does what is kept execute?"),
         ("seeded", "put bugs in, and see that they are found"),
         ("soak", "random operations, without sanitizers"),
+        ("link", "random senders on a link: does the guarantee of las and sqf hold?"),
     ):
         command = commands.add_parser(name, help=text)
-        if name != "seeded":
+        if name not in ("seeded", "link"):
             command.add_argument("--kind", action="append", choices=KINDS, help="only this one")
         if name in ("run", "seeded"):
             command.add_argument("--time", type=seconds, default=60, help="for each: 90, 10m, 1h")
@@ -226,6 +263,9 @@ def main() -> int:
             command.add_argument("--from-nothing", action="store_true", help="without the corpus")
         if name == "soak":
             command.add_argument("--packets", type=int, default=10**7)
+        if name == "link":
+            command.add_argument("--sequences", type=int, default=10**6, help="of each kind")
+        if name in ("soak", "link"):
             command.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     kinds = vars(given).get("kind") or KINDS
@@ -237,6 +277,8 @@ def main() -> int:
         return coverage(kinds)
     if given.command == "seeded":
         return seeded(given.time, given.from_nothing)
+    if given.command == "link":
+        return link(given.sequences, given.seed)
     return soak_all(kinds, given.packets, given.seed)
 
 

@@ -50,7 +50,7 @@ _FIRST = ("linux/compiler-version.h", "linux/kconfig.h", "linux/compiler_types.h
 _FLAGS = (
     "-nostdinc -std=gnu11 -m64 -g -fms-extensions -fno-strict-aliasing -ffunction-sections"
     ' -fdata-sections -D__KERNEL__ -D__arch_um__ -DSUBARCH="x86" -DMODULE -DKBUILD_MODNAME="fuzz"'
-    ' -DKBUILD_BASENAME="fuzz" -DKBUILD_MODFILE="fuzz"'
+    ' -DKBUILD_BASENAME="fuzz" -DKBUILD_MODFILE="fuzz" -DSF_TEST'
 ).split()
 # What is ours is without warnings; headers of the kernel's are -isystem.
 _WARN = "-Wall -Wextra -Werror -Wno-sign-compare -Wno-unused-parameter".split()

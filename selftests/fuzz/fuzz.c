@@ -1291,6 +1291,10 @@ static void operation(void)
 		check_all();
 }
 
+#ifdef _SF_GROUPS_H
+#include "link.h"
+#endif
+
 static void begin_all(void)
 {
 	unsigned int i;
@@ -1321,6 +1325,17 @@ void fuzz_input(const unsigned char *data, unsigned long size)
 	t.data = data;
 	t.left = size;
 	run();
+}
+
+void fuzz_link(unsigned long long seed, unsigned long long sequences)
+{
+	begin_all();
+	kernel.random = seed;
+	t.random = true;
+#ifdef _SF_GROUPS_H
+	link_run(sequences);
+#endif
+	cleanup_module();
 }
 
 void fuzz_random(unsigned long long seed, unsigned long long packets)

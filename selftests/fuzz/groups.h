@@ -3,6 +3,9 @@
 #ifndef _FUZZ_GROUPS_H
 #define _FUZZ_GROUPS_H
 
+/* What a bulk flow may send in its turn, in bytes */
+#define QUANTUM_MOST	BIT(20)
+
 static struct sf_groups *groups(void)
 {
 	return qdisc_priv(t.sch);
@@ -35,17 +38,19 @@ static void ask_special(struct request *r, u8 how)
 	if (how & 4)
 		put_option(r, OF_KIND(KIND, _common).buffer, 0);
 	if (how & 8) {
-		put_option(r, at->known_share, 0);
-		put_option(r, at->long_share, 0);
+		put_option(r, at->last + 1 + SF_NUMBER_KNOWN_SHARE, 0);
+		put_option(r, at->last + 1 + SF_NUMBER_LONG_SHARE, 0);
 	}
 	if (how & 16)
-		put_option(r, at->newcomers, 1 + how / 32);
+		put_option(r, at->last + 1 + SF_NUMBER_NEWCOMERS, 1 + how / 32);
 }
 
 /* Is another option what it is because of these? */
 static bool implied(u32 attr, const bool *asked)
 {
-	return false;
+	static const struct sf_groups_attributes *at = &OF_KIND(KIND, _attributes);
+
+	return asked[at->plain] && (attr == at->buffer || attr == at->target);
 }
 
 /* Packets that were dropped, by counters of what they were dropped for */
@@ -191,7 +196,7 @@ static void check_hosts(const struct counted *of)
 static void check_table(const struct sf_table *table)
 {
 	u32 i, elsewhere = 0, spares = 0, queues = sf_table_queues(table->sets * SF_WAYS);
-	s32 quantum = row_of(OF_KIND(KIND, _attributes).quantum)->policy.range->max;
+	s32 quantum = QUANTUM_MOST;
 	const struct sf_flow *f;
 
 	for (i = 0; i < table->sets; i++)

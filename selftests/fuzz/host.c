@@ -5,11 +5,16 @@
  *	PROGRAM PACKETS SEED FILE...
  *
  * What these files say, and then random operations until so many packets have come
+ *
+ *	PROGRAM link SEQUENCES SEED
+ *
+ * Random senders on a link, and whether the guarantee holds
  */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 
 #include "host.h"
@@ -71,6 +76,15 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	if (!strcmp(argv[1], "link")) {
+		fuzz_link(argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
+			  strtoull(argv[2], NULL, 10));
+		printf("%llu sequences, %llu packets came, %llu were sent, %llu dropped\n",
+		       c->made, c->came, c->sent, c->dropped);
+		printf("the longest pause of a backlogged flow: %.1f %% of what is allowed\n",
+		       c->pause / 10.0);
+		return c->came != c->sent + c->dropped;
+	}
 	for (i = 3; i < argc; i++)
 		replay(argv[i]);
 	fuzz_random(strtoull(argv[2], NULL, 10), strtoull(argv[1], NULL, 10));

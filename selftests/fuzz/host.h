@@ -19,6 +19,7 @@ struct fuzz_counts {
 	unsigned long long changes;
 	unsigned long long refused;	/* of these */
 	unsigned long long made;	/* qdiscs */
+	unsigned long long pause;	/* link.h: the longest, in thousandths of what is allowed */
 };
 
 extern struct fuzz_counts fuzz_counts;
@@ -28,5 +29,8 @@ void fuzz_input(const unsigned char *data, unsigned long size);
 
 /* The same for random bytes, until so many packets have come */
 void fuzz_random(unsigned long long seed, unsigned long long packets);
+
+/* link.h: random senders on a link, that many times */
+void fuzz_link(unsigned long long seed, unsigned long long sequences);
 
 #endif

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked, clang, kept
+from selftests.fuzz.__main__ import GUARANTEED
+from selftests.fuzz.build import BUILD, HERE, KINDS, build, checked, clang, kept, soak
 from vm.root import VMError
 
 PACKETS = 1_000_000
+SEQUENCES = 500  # of random senders on a link
 ENDLESS = """
 #include "host.h"
 void fuzz_input(const unsigned char *data, unsigned long size)
@@ -50,6 +52,14 @@ def test_random(programs: dict[str, Path], kind: str) -> None:
     log = BUILD / f"{kind}-random.log"
     log.write_text(done.stdout + done.stderr)
     assert not done.returncode, f"again: {programs[kind]} {PACKETS} 1; {log}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("kind", GUARANTEED)
+def test_guarantee(kind: str) -> None:
+    """Whatever others send, no backlogged flow pauses for longer than is guaranteed."""
+    (program,) = build(soak(), [kind])
+    done = subprocess.run([program, "link", str(SEQUENCES), "1"], capture_output=True, text=True)
+    assert not done.returncode, f"again: {program} link {SEQUENCES} 1\n{done.stdout}{done.stderr}"
 
 
 def test_an_input_that_does_not_end(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_a_qdisc(family: Any) -> None:
     (told,) = decoded(family, "getqdisc", "36")
     assert told["kind"] == "las"
     options, statistics = told["options"], told["stats2"]["app"]
-    assert (options["hosts"], options["rank"], options["split-gso"]) == ("src", "attained", "auto")
-    assert (options["rate"], options["overhead"], options["fair"]) == ((1 << 64) - 1, -65, 16384)
+    assert (options["hosts"], options["plain"], options["split-gso"]) == ("src", 1, "auto")
+    assert (options["rate"], options["overhead"], options["buffer"]) == ((1 << 64) - 1, -65, 0)
     assert statistics["hosts-known"] == statistics["records"] == 2 == told["xstats"]["flows-seen"]
 
 
@@ -102,7 +102,7 @@ def test_classes(family: Any) -> None:
     silent, waiting, *hosts = (each["options"] for each in decoded(family, "gettclass", "40"))
     assert (silent["type"], silent["sort"], silent["ethertype"]) == ("flow", "short", 0x86DD)
     assert (silent["src"], silent["dst"], silent["dport"]) == ("fd00::9", "fd00::2", 80)
-    assert (waiting["src"], waiting["sport"], waiting["waited"]) == ("10.0.0.1", 1030, 8)
+    assert (waiting["src"], waiting["sport"], waiting["waited"]) == ("10.0.0.1", 1030, 1)
     assert [(each["type"], each["src"]) for each in hosts] == [
         ("host", "10.0.0.1"),
         ("host", "fd00::9"),

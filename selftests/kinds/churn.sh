@@ -75,12 +75,12 @@ changes() {
 	t qdisc change dev r1 parent 1:1 "$kind" hosts both nat 2>/dev/null &&
 		modes="src none dst both"
 	for i in $(fillable "1 1000 2 30 1 7 400 3" "1 1000 2"); do
-		echo "qdisc change dev r1 parent 1:1 $kind limit $i idle ${i}ms"
+		echo "qdisc change dev r1 parent 1:1 $kind limit $i buffer $((10 + i))ms"
 		sleep 0.03
 		echo "qdisc change dev r1 parent 1:1 $kind memory_limit $((4096 + i * 999))b"
 		sleep 0.03
 		for mode in $modes; do
-			echo "qdisc change dev r1 parent 1:1 $kind hosts $mode fair 16kb"
+			echo "qdisc change dev r1 parent 1:1 $kind hosts $mode target ${i}us"
 			sleep 0.01
 		done
 	done | batch || return

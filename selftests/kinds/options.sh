@@ -58,9 +58,9 @@ keeps_the_rest() {
 	local after
 
 	anew "limit 77 rate 17mbit docsis" || return
-	after=$(typed "qdisc change dev r1 root $kind idle 5s") || return
+	after=$(typed "qdisc change dev r1 root $kind buffer 2s") || return
 	echo "$after"
-	[[ $after = *"limit 77 "*"idle 5s "*"rate 17Mbit overhead 18 mpu 64"* ]]
+	[[ $after = *"limit 77 "*"buffer 2s "*"rate 17Mbit overhead 18 mpu 64"* ]]
 }
 
 json() {
@@ -98,7 +98,7 @@ done <<-END
 	limit 77
 	memory_limit 1048576|memory_limit 1Mb
 	flows 64
-	idle 5000ms|idle 5s
+	buffer 2000ms|buffer 2s
 	split_gso on
 	split_gso off
 	rate 17mbit|rate 17Mbit
@@ -114,7 +114,7 @@ while IFS='|' read -r words said; do
 	check "refused: $words" refuses "$words" "$said"
 done <<-END
 	limit 0|Error: $kind: limit must be
-	limit 5 idle 0|Error: $kind: idle must be
+	limit 5 buffer 1ms|Error: $kind: buffer must be
 	memory_limit 4095|Error: $kind: memory_limit must be
 	rate 0|Error: $kind: rate must be
 	mpu 257|Error: $kind: mpu must be

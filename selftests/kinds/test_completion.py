@@ -46,12 +46,14 @@ def test_usage(kind: str) -> None:
     assert max(len(line) for line in told.splitlines()) < 80
     groups = re.findall(r"\[ (.*?) \]", " ".join(told.split()))
     table = of(kind)
-    assert sorted(groups) == sorted([*(o.usage for o in table.options), *table.words])
+    options = (*table.options, *table.numbers)
+    assert sorted(groups) == sorted([*(o.usage for o in options), *table.words])
 
 
 def test_options(kind: str) -> None:
     table = of(kind)
-    words = {word for option in table.options for word in option.typed} | set(table.words)
+    options = (*table.options, *table.numbers)
+    words = {word for option in options for word in option.typed} | set(table.words)
     found = offered(kind, "")
     assert sorted(found) == sorted(words)
     assert offered(kind, "lim") == ["limit"]

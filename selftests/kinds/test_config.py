@@ -81,7 +81,7 @@ def test_print_back_extremes(gate: Callable[..., Gate], kind: str) -> None:
 
 def test_change_keeps_what_is_left_out(gate: Callable[..., Gate], kind: str) -> None:
     table = of(kind)
-    first = {"limit": 50, "memory_limit": 1 << 20, "flows": 64, "idle": 5000}
+    first = {"limit": 50, "memory_limit": 1 << 20, "flows": 64, "buffer": 2000}
     d0 = gate(table.text(first))
     now = table.after(table.published, first)
 
@@ -117,7 +117,7 @@ def test_refused_change_keeps_the_packets(gate: Callable[..., Gate], kind: str) 
         d0.send(flow(0).frame(100, ident))
     before = d0.show()
     for how in ("change dev d0 parent 1:1 handle 10:", "replace dev d0 parent 1:1 handle 20:"):
-        for words in ("limit 1 idle 0", "idle 0 limit 1", "limit 2 flows 9", "nosuch"):
+        for words in ("limit 1 mpu 257", "mpu 257 limit 1", "limit 2 flows 9", "nosuch"):
             refused(f"tc qdisc {how} {kind} {words}")
     assert d0.show() == before
     assert d0.order() == [0, 1, 2]

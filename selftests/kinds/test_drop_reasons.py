@@ -34,7 +34,7 @@ def test_memory_limit(gate: Callable[..., Gate]) -> None:
 
 @pytest.mark.has("target")
 def test_codel(gate: Callable[..., Gate]) -> None:
-    d0 = gate("fair 16384b target 1ms interval 10ms noecn idle 86400s known_share 1")
+    d0 = gate("fair 16384b target 1ms noecn idle 86400s known_share 1")
     attain(d0, A, 20000)
     for ident in range(40):
         d0.send(A.frame(1000, ident))

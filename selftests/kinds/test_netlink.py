@@ -33,7 +33,7 @@ from selftests.lib.netlink import (
     attribute,
     attributes,
 )
-from selftests.lib.options import Option, Table, of
+from selftests.lib.options import NUMBERS, Option, Table, of
 from selftests.lib.refusals import Spare, quiet_log
 from selftests.lib.told import Told, message, of_message
 
@@ -86,7 +86,7 @@ def refused_in_company(
 ) -> None:
     """A bad attribute, alone and with good ones; `about` is the option, if there is one, and `told`
     the range that is."""
-    beside = good(table["idle"] if about and about.name == "limit" else table["limit"])
+    beside = good(table["buffer"] if about and about.name == "limit" else table["limit"])
     companies: dict[str, tuple[list[Attribute], list[Attribute]]] = {
         "alone": ([], []),
         "before a good one": ([], [beside]),
@@ -138,7 +138,7 @@ def test_values_that_do_not_go_together(spare: Spare, kind: str, way: str) -> No
 @pytest.mark.parametrize("way", WAYS)
 def test_unknown_attribute(spare: Spare, kind: str, way: str) -> None:
     table = of(kind)
-    bad = 1 + max(option.number for option in table.options), bytes(4)
+    bad = 1 + NUMBERS + max(option.number for option in table.options), bytes(4)
     refused_in_company(spare, table, way, None, bad, "Unknown attribute type")
 
 

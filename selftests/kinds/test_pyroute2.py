@@ -90,8 +90,8 @@ def test_options(route: IPRoute, kind: str, spare: Spare) -> None:
     assert shown(route, kind, index) == given(table, table.defaults)
     route.tc("change", kind, index, **HANDLED, **given(table, table.others))
     assert shown(route, kind, index) == given(table, table.after({}, table.others))
-    route.tc("change", kind, index, **HANDLED, rate="19mbit", overhead="raw", idle="5s")
-    changed = table.others | {"rate": 2375000, "overhead": -65, "idle": 5000}
+    route.tc("change", kind, index, **HANDLED, rate="19mbit", overhead="raw", buffer="2s")
+    changed = table.others | {"rate": 2375000, "overhead": -65, "buffer": 2000}
     assert shown(route, kind, index) == given(table, table.after({}, changed))
     with pytest.raises(NetlinkError):
         route.tc("change", kind, index, **HANDLED, limit=0)

@@ -26,7 +26,7 @@ def check(spare: Spare, kind: str, words: str, sentence: str) -> None:
 
 def test_out_of_range(spare: Spare, kind: str, option: Option) -> None:
     table = of(kind)
-    beside = table["idle" if option.name == "limit" else "limit"]
+    beside = table["buffer" if option.name == "limit" else "limit"]
     good = beside.text(beside.good[0])
     for value in [] if option.names or option.words else option.bad:
         sentence = f"Error: {table.refusal(option)}."
@@ -39,7 +39,8 @@ def test_not_a_value(spare: Spare, kind: str, option: Option) -> None:
         sentence = f'{kind}: {option.name}: "{wrong}" is not {option.needs}'
         check(spare, kind, f"{option.name} {wrong}", sentence)
     if option.valued:
-        check(spare, kind, f"idle 5s {option.name}", f"{kind}: {option.name}: needs {option.needs}")
+        said = f"{kind}: {option.name}: needs {option.needs}"
+        check(spare, kind, f"buffer 2s {option.name}", said)
 
 
 def test_values_that_do_not_go_together(spare: Spare, kind: str) -> None:

@@ -264,7 +264,7 @@ def test_what_was_dropped(gate: Callable[..., Gate], by: str) -> None:
 
 @pytest.mark.parametrize("kind", GROUPS)
 def test_what_codel_does(gate: Callable[..., Gate]) -> None:
-    d0 = gate(f"fair 16384b hosts src ecn target 1us interval 1ms {HUGE_IDLE}")
+    d0 = gate(f"fair 16384b hosts src ecn target 1us {HUGE_IDLE}")
     ect = flow_of("ect", IP(src="10.0.0.1", dst="10.0.0.2", tos=2) / TCP(sport=7, dport=9))
     for each in (A, ect):
         for _ in range(13):

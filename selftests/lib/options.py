@@ -193,6 +193,8 @@ class Option:
     brisk: int | None = None  # with less packets do not leave as fast as tests send them
     said: str = ""  # in refusals, where that is not made of the above
     resets: tuple[str, ...] = ()  # options that become 0 if they are not given beside it
+    # by a value to which it changes: what others become if they are not given beside it
+    brings: dict[int, Values] = field(default_factory=dict)
 
     def takes(self, value: int) -> bool:
         if self.zero and not value:
@@ -325,10 +327,6 @@ def flows(number: int) -> Option:
     return Option(number, "flows", NUMBER, 4096, 8, 1 << 20, (16, 1024), power=True, fixed=True)
 
 
-def idle(number: int) -> Option:
-    return Option(number, "idle", MS, 60000, 1, 86400000, (5000, 1001))
-
-
 def split_gso(number: int) -> Option:
     names = ("off", "on", "auto")
     return replace(choice(number, "split_gso", names, default=2), alone=1)
@@ -433,41 +431,13 @@ def linger(number: int) -> Option:
 # Those of the kinds with groups of flows (groups.h)
 
 
-def fair(number: int, default: int) -> Option:
-    good = (64 << 10, 20000)
-    return Option(number, "fair", BYTES, default, 16384, I32_MAX, good, zero=True)
-
-
-def forgive(number: int) -> Option:
-    return Option(number, "forgive", RATE, 0, 0, I32_MAX, (8000, 1, 125000))
-
-
-def forgive_share(number: int, default: int) -> Option:
-    return Option(number, "forgive_share", PERCENT, default, 0, 100, (40, 7))
-
-
-def newcomers(number: int, default: int) -> Option:
-    return Option(number, "newcomers", NUMBER, default, 0, 65535, (16, 1000))
-
-
-def known_share(number: int) -> Option:
-    return Option(number, "known_share", PERCENT, 50, 0, 99, (10, 30))
-
-
-def long_share(number: int) -> Option:
-    return Option(number, "long_share", PERCENT, 12, 0, 99, (10,))
+def plain(number: int) -> Option:
+    brings = {1: {"buffer": 0, "target": 0}, 0: {"buffer": 500, "target": 5000}}
+    return replace(switch(number, "plain", 0, off="noplain"), brings=brings)
 
 
 def target(number: int) -> Option:
     return Option(number, "target", US, 5000, 0, 2000000, (1000, 20001))
-
-
-def interval(number: int) -> Option:
-    return Option(number, "interval", US, 100000, 1000, 2000000, (20000,))
-
-
-def ce_threshold(number: int) -> Option:
-    return Option(number, "ce_threshold", US, 0, 0, 2000000, (1000, 1))
 
 
 def ecn(number: int) -> Option:
@@ -482,9 +452,27 @@ def nat(number: int) -> Option:
     return switch(number, "nat", 0, off="nonat")
 
 
-def host_records(number: int) -> Option:
-    good = (16, 1024)
-    return Option(number, "host_records", NUMBER, 128, 8, 32768, good, power=True, fixed=True)
+NUMBERS = 9  # attributes of a build for tests
+
+
+def numbers(last: int, groups: bool) -> tuple[Option, ...]:
+    """Those of a build for tests (include/shortfirst/test_numbers.h), which a user has not; with
+    `groups` those of groups.h, too. `last` is the last attribute of others."""
+
+    def number(at: int, name: str, unit: Unit, *names: str) -> Option:
+        return Option(last + 1 + at, name, unit, U32_MAX, 0, U32_MAX, (), names=names)
+
+    of_groups = (
+        number(1, "fair", BYTES),
+        number(2, "forgive_share", PERCENT),
+        number(3, "rank", CHOICE, "attained", "visible"),
+        number(4, "newcomers", NUMBER),
+        number(5, "known_share", PERCENT),
+        number(6, "long_share", PERCENT),
+        number(7, "quantum", BYTES),
+        number(8, "host_records", NUMBER),
+    )
+    return (number(0, "idle", MS), *(of_groups if groups else ()))
 
 
 GROUPS_STATISTICS = (
@@ -513,6 +501,7 @@ class Table:
     module: str  # __name__, which has the kind's
     options: tuple[Option, ...]
     statistics: tuple[str, ...]  # tc -s shows of the qdisc
+    numbers: tuple[Option, ...] = ()  # that only a build for tests takes as options
     flow_statistics: tuple[str, ...] = ()  # and of its flows
     rules: tuple[Rule, ...] = ()
     words: dict[str, Values] = field(default_factory=dict)  # for values of several options
@@ -528,10 +517,10 @@ class Table:
         return self.module.split(".")[0].removeprefix("sch_")
 
     def __getitem__(self, name: str) -> Option:
-        return next(option for option in self.options if option.name == name)
+        return next(o for o in (*self.options, *self.numbers) if o.name == name)
 
     def __contains__(self, name: str) -> bool:
-        return any(option.name == name for option in self.options)
+        return any(option.name == name for option in (*self.options, *self.numbers))
 
     @property
     def defaults(self) -> Values:
@@ -558,8 +547,12 @@ class Table:
 
     def after(self, before: Values, given: Values) -> Values:
         """All values after a request"""
-        reset = [name for option in given for name in self[option].resets if name not in given]
-        return self.defaults | before | dict.fromkeys(reset, 0) | given
+        found = self.defaults | before
+        brought: Values = {}
+        for name, value in given.items():
+            brought |= dict.fromkeys(self[name].resets, 0)
+            brought |= self[name].brings.get(value, {}) if found[name] != value else {}
+        return found | brought | given
 
     def broken(self, values: Values) -> Rule | None:
         for rule in self.rules:
@@ -632,4 +625,9 @@ def of(kind: str) -> Table:
 
 def published(kind: str) -> str:
     """What is typed to have it as it was published; others than ours have nothing else."""
-    return " ".join([kind, of(kind).text(of(kind).published)]) if kind in KINDS else kind
+    if kind not in KINDS:
+        return kind
+    table = of(kind)
+    brought = {n for each, v in table.published.items() for n in table[each].brings.get(v, ())}
+    typed = {name: v for name, v in table.published.items() if name not in brought}
+    return f"{kind} {table.text(typed)}"

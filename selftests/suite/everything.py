@@ -25,6 +25,7 @@ COMMANDS = {
     "fuzz": "make -s fuzz TIME=120",
     "fuzz coverage": "make -s fuzz-coverage",
     "fuzz seeded bugs": "make -s fuzz-seeded",
+    "fuzz link": "make -s fuzz-link SEQUENCES=100000",
     "fuzz sched-tcp": "make -s -C sched_tcp/tests/fuzz run TIME=60",
     "soak": "make -s soak PACKETS=20000000 SEED={seed}",
     # With the seeds of the figures: on a run so short a paper's bound may fail with another seed.

@@ -97,7 +97,7 @@ def by_source(flows: Sequence[dict]) -> dict[tuple[str, int], dict]:
 @pytest.mark.parametrize("kind", ["las", "sqf"])
 def test_all_flows(box: None, kind: str) -> None:
     """20 hosts with 250 flows each: who, how many bytes, short or long"""
-    qdisc(f"{kind} rate 1gbit hosts src flows 65536 idle 3600s target 0 forgive 0 forgive_share 0")
+    qdisc(f"{kind} rate 1gbit hosts src flows 65536 idle 3600s target 0 forgive_share 0")
     with Sender() as sender:
         for host in HOSTS:
             for port in range(1000, 1250):

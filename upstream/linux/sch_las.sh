@@ -33,7 +33,7 @@ ALL_TESTS="
 	ping_ipv4
 	short_first_test
 	codel_test
-	newcomers_test
+	new_flows_test
 	priority_test
 	class_test
 	change_test
@@ -173,24 +173,24 @@ codel_test()
 	log_test "CoDel on a long flow"
 }
 
-newcomers_test()
+new_flows_test()
 {
 	RET=0
 
-	las_install newcomers 8 known_share 0
+	las_install
 	$MZ $h1 -p $PKTSZ -A 192.0.2.1 -B 192.0.2.3 -c 0 -q -a own -b $h3_mac \
 		-t udp "sp=1024-65535,dp=1024-65535" -d 5usec &
 	defer stop_traffic $!
 
 	busywait 10000 until_counter_is "> 0" las_stat drop_new > /dev/null
-	check_err $? "No newcomer is refused, however many there are"
+	check_err $? "No new flow is refused, however many there are"
 
 	local waiting=$(las_stat flows_new)
 
-	((waiting <= 8))
-	check_err $? "$waiting newcomers wait, of 8 that may"
+	((waiting <= 256))
+	check_err $? "$waiting new flows wait, of 256 that may"
 
-	log_test "bound on newcomers"
+	log_test "bound on new flows"
 }
 
 priority_test()

@@ -32,14 +32,13 @@ egress() {
 	sf_tc qdisc add dev "$IFACE" root "$QDISC" rate "${UPLINK}kbit" $(sf_link) $EQDISC_OPTS
 }
 
-# With half of CoDel's interval, so that little waits at the other end of the link
 # shellcheck disable=SC2046,SC2086
 ingress() {
 	SILENT=1 $TC qdisc del dev "$IFACE" handle ffff: ingress
 	$TC qdisc add dev "$IFACE" handle ffff: ingress
 	SILENT=1 $TC qdisc del dev "$DEV" root
 	sf_tc qdisc add dev "$DEV" root "$QDISC" rate "${DOWNLINK}kbit" $(sf_link) \
-		ingress interval 50ms $IQDISC_OPTS
+		ingress $IQDISC_OPTS
 	$IP link set dev "$DEV" up
 	$TC filter add dev "$IFACE" parent ffff: protocol all prio 10 \
 		u32 match u32 0 0 action mirred egress redirect dev "$DEV"
