@@ -5,31 +5,25 @@
  * I. A. Rai, E. W. Biersack, G. Urvoy-Keller: Size-based Scheduling to Improve
  * the Performance of Short TCP Flows, 2004, sections 2.2 and 7.
  *
- * The next packet is from the flow that has received least service so far. So a
- * short flow, which never receives much, passes by the long ones, and nobody has
- * to know beforehand how long a flow will be.
+ * The next packet belongs to the flow that has attained least service so far. A short flow never
+ * attains much, so it passes by long ones, without a threshold between the two.
  *
- * `plain` is that: a packet's rank is the number of bytes its flow has attained when it
- * arrives, those still waiting included, and packets of equal rank go by arrival. When the
- * queue is full, the newcomer is put in its place and then the packet at the end of the
- * order is dropped, which gives its bytes back to its flow: only what is served counts.
- * All that is needed of it is kept of flows, not of packets: the rank of a flow's first
- * packet is what the flow has attained less what waits.
+ * `plain` is LAS as published. The rank of a packet is what its flow had attained when it arrived,
+ * its backlog included; packets of equal rank go by arrival. When the queue is full, the new packet
+ * is put in its place and the last packet of the order is dropped, which does not count as service.
+ * This needs state of flows only: the rank of a flow's first packet is what the flow has attained,
+ * less its backlog.
  *
- * Flows may be many and last for years, and not all of them mean well: groups.h says how
- * nobody starves, who is dropped and what is forgiven. A short flow's rank is its visible
- * size there: what waits, and a part of what it has attained. Who has little left to send
- * goes first, as far as that can be seen. It grows shorter as it waits (SF_PATIENCE): else of many
- * streams that are too much together those would starve that have attained most.
+ * Plain LAS starves old flows. Without `plain` the policy of policy.h applies, and the rank of a
+ * short flow is its visible size, which says more than attained service about what is left to send.
  *
- * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter
- * or by skb->priority) rank by (log2 x)^(1/K) instead of x. See las_log.h. They are never
- * long, nor refused as newcomers.
+ * LAS-log(K), section 6: flows of the priority class (X:2, chosen by a tc filter or skb->priority)
+ * rank by (log2 x)^(1/K) instead of x (las_log.h). They are never bulk, nor refused as new flows.
  *
- * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
+ * All of this is under the root qdisc's lock; sched.h has what a dump reads without.
  */
 
-/* The name, as tc, modprobe and what is refused tell it */
+/* The name for tc, modprobe and error messages */
 #define SF_KIND "las"
 
 #include <linux/kernel.h>
@@ -40,12 +34,12 @@
 #include <net/pkt_cls.h>
 #include <shortfirst/compat.h>
 #include <shortfirst/filter.h>
-#include <shortfirst/groups.h>
+#include <shortfirst/policy.h>
 #include "las_log.h"
 #include "pkt_las.h"
 
 struct las_sched {
-	struct sf_groups g;
+	struct sf_policy p;
 	u32		log_factor;
 	u64		opt[SF_OPTION_VALUES(LAS)];	/* by attribute */
 };
@@ -55,66 +49,63 @@ static_assert(SF_CLASS_FLOWS == (u32)TC_LAS_CLASS_FLOWS);
 static_assert(SF_HOSTS_SRC == (u32)TC_LAS_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_LAS_HOSTS_DST &&
 	      SF_HOSTS_BOTH == (u32)TC_LAS_HOSTS_BOTH);
 
-static const struct las_sched *las_of(const struct sf_groups *g)
+static const struct las_sched *las_of(const struct sf_policy *p)
 {
-	return container_of(g, struct las_sched, g);
+	return container_of(p, struct las_sched, p);
 }
 
-/* Of the priority class; kept apart, since it is long and seldom called. */
-static noinline u64 las_priority_rank(const struct sf_groups *g, u64 rank)
+/* The rank in the priority class; seldom called */
+static noinline u64 las_priority_rank(const struct sf_policy *p, u64 rank)
 {
-	return las_log_rank(rank, las_of(g)->log_factor);
+	return las_log_rank(rank, las_of(p)->log_factor);
 }
 
-/*
- * By its rank a short flow goes: by what it has attained of service, or by its visible
- * size, which is what waits and a part of what it has attained.
- */
-static u64 las_rank(const struct sf_groups *g, const struct sf_flow *f,
+/* sf_order.rank: by visible size, or as published by attained service */
+static u64 las_rank(const struct sf_policy *p, const struct sf_flow *f,
 		    const struct sf_queue *queue)
 {
 	u64 served = f->attained - min_t(u64, f->attained, queue->backlog);
-	u64 rank = g->visible ? sf_groups_visible_size(f, queue) : served;
+	u64 rank = p->visible ? sf_policy_visible_size(f, queue) : served;
 
 	if (f->priority)
-		rank = las_priority_rank(g, rank);
-	return g->visible ? sf_groups_rank_of_size(g, f, queue, rank) : rank;
+		rank = las_priority_rank(p, rank);
+	return p->visible ? sf_policy_rank_of_size(p, f, queue, rank) : rank;
 }
 
-static bool las_newcomers(const struct sf_groups *g)
+static bool las_has_new(const struct sf_policy *p)
 {
 	return true;
 }
 
-/* As published: the rank of a queue's last packet is what its flow had attained then. */
-static u64 las_tail_rank(const struct sf_groups *g, const struct sf_queue *queue)
+/* As published: what the flow had attained when its last packet came */
+static u64 las_tail_rank(const struct sf_policy *p, const struct sf_queue *queue)
 {
-	const struct sf_flow *f = &g->s.table.flows[queue->flow];
+	const struct sf_flow *f = &p->s.table.flows[queue->flow];
 	u64 before = f->attained - min_t(u64, f->attained, qdisc_pkt_len(queue->tail));
 
-	return f->priority ? las_priority_rank(g, before) : before;
+	return f->priority ? las_priority_rank(p, before) : before;
 }
 
-/* As published the last of the order loses, or by visible size the longest queue. */
-static u64 las_loss(const struct sf_groups *g, const struct sf_queue *queue)
+/* sf_order.drop_rank: the longest queue, or as published the last packet of the order */
+static u64 las_drop_rank(const struct sf_policy *p, const struct sf_queue *queue)
 {
-	return g->visible ? sf_groups_longest(g, queue) : ~las_tail_rank(g, queue);
+	return p->visible ? sf_policy_longest(p, queue) : ~las_tail_rank(p, queue);
 }
 
-/* As published: the queue with the last packet of the order */
-static struct sf_queue *las_last(const struct sf_groups *g, struct sf_queue *loser,
-				 struct sf_queue *ranked, struct sf_queue *newest)
+/* sf_order.victim: as published the queue with the last packet of the order */
+static struct sf_queue *las_victim(const struct sf_policy *p, struct sf_queue *loser,
+				   struct sf_queue *ranked, struct sf_queue *newest)
 {
 	struct sf_queue *found[] = { loser, ranked, newest }, *last = NULL;
 	u64 rank, most = 0;
 	u32 i;
 
-	if (g->visible)
+	if (p->visible)
 		return NULL;
 	for (i = 0; i < ARRAY_SIZE(found); i++) {
 		if (!found[i])
 			continue;
-		rank = las_tail_rank(g, found[i]);
+		rank = las_tail_rank(p, found[i]);
 		if (last && sf_before(rank, sf_cb(found[i]->tail)->arrival, most,
 				      sf_cb(last->tail)->arrival))
 			continue;
@@ -126,9 +117,9 @@ static struct sf_queue *las_last(const struct sf_groups *g, struct sf_queue *los
 
 static const struct sf_order las_order = {
 	.rank		= las_rank,
-	.newcomers	= las_newcomers,
-	.loss		= las_loss,
-	.last		= las_last,
+	.has_new	= las_has_new,
+	.drop_rank	= las_drop_rank,
+	.victim		= las_victim,
 };
 
 static __always_inline bool las_insert(struct Qdisc *sch, struct sk_buff *skb,
@@ -136,19 +127,19 @@ static __always_inline bool las_insert(struct Qdisc *sch, struct sk_buff *skb,
 {
 	if (likely(to->flow))
 		to->flow->priority = to->class == TC_LAS_CLASS_PRIORITY;
-	return sf_groups_insert(sch, skb, to, &las_order);
+	return sf_policy_insert(sch, skb, to, &las_order);
 }
 
 static noinline struct sk_buff *las_take_victim(struct Qdisc *sch)
 {
-	return sf_groups_take_victim(sch, &las_order);
+	return sf_policy_take_victim(sch, &las_order);
 }
 
 static const struct sf_kind las_kind = {
 	.insert		= las_insert,
 	.take_victim	= las_take_victim,
-	.dropped	= sf_groups_dropped,
-	.over		= sf_groups_over,
+	.dropped	= sf_policy_dropped,
+	.over		= sf_policy_over,
 };
 
 static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -161,13 +152,13 @@ static int las_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return sf_filtered(skb, sch, to_free, said);
 	to.class = said & SF_CLASS_MASK;
 	to.named = said;
-	return sf_groups_enqueue(skb, sch, &to, to.class != TC_LAS_CLASS_PRIORITY, to_free,
+	return sf_policy_enqueue(skb, sch, &to, to.class != TC_LAS_CLASS_PRIORITY, to_free,
 				 &las_kind);
 }
 
 static struct sk_buff *las_dequeue(struct Qdisc *sch)
 {
-	return sf_groups_dequeue(sch, &las_order);
+	return sf_policy_dequeue(sch, &las_order);
 }
 
 static const struct sf_option las_rows[] = {
@@ -180,7 +171,7 @@ static const struct sf_option las_rows[] = {
 		SF_OTHER(TC_LAS_LOG_MIN, TC_LAS_LOG_MAX, "log must be 0.25 to 4")
 	},
 	SF_PLAIN(LAS),
-	SF_BUFFER(LAS, SF_GROUPS_BUFFER),
+	SF_BUFFER(LAS, SF_POLICY_BUFFER),
 	SF_TARGET(LAS),
 	SF_ECN(LAS),
 	SF_HOSTS(LAS),
@@ -198,17 +189,17 @@ static const struct sf_option las_rows[] = {
 
 static const struct sf_options las_options = SF_OPTIONS(LAS, las);
 static const struct sf_common las_common = SF_COMMON(LAS);
-static const struct sf_groups_attributes las_attributes = SF_GROUPS_ATTRIBUTES(LAS);
+static const struct sf_policy_attributes las_attributes = SF_POLICY_ATTRIBUTES(LAS);
 
-/* Returns whether the order may be another one, and what may wait. */
+/* Returns whether the order and the limits may have changed. */
 static bool las_apply_options(struct las_sched *q, const u64 *opt)
 {
 	bool others = sf_others_change(&las_options, &las_common, q->opt, opt);
-	u64 was = q->g.s.link.set;
+	u64 was = q->p.s.link.set;
 
 	sf_options_apply(&las_options, q->opt, opt);
-	sf_set_options(&q->g.s, &las_common, opt, q->g.s.held);
-	sf_groups_set_options(&q->g, &las_attributes, opt, was, others);
+	sf_set_options(&q->p.s, &las_common, opt, q->p.s.held);
+	sf_policy_set_options(&q->p, &las_attributes, opt, was, others);
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);
 	return others;
 }
@@ -224,11 +215,11 @@ static int las_change(struct Qdisc *sch, struct nlattr *nla,
 	err = sf_options_parse(&las_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
-	sf_groups_follow_plain(&las_attributes, tb, q->opt, opt);
+	sf_policy_follow_plain(&las_attributes, tb, q->opt, opt);
 
 	sch_tree_lock(sch);
 	if (las_apply_options(q, opt)) {
-		sf_groups_sort_again(&q->g, &las_order);
+		sf_policy_sort_again(&q->p, &las_order);
 		sf_trim(sch, &las_kind);
 	}
 	sch_tree_unlock(sch);
@@ -243,24 +234,24 @@ static int las_init(struct Qdisc *sch, struct nlattr *nla,
 	u64 opt[SF_OPTION_VALUES(LAS)];
 	int err;
 
-	sf_groups_begin(sch);
+	sf_policy_begin(sch);
 	err = sf_options_parse(&las_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
-	sf_groups_follow_plain(&las_attributes, tb, NULL, opt);
+	sf_policy_follow_plain(&las_attributes, tb, NULL, opt);
 	las_apply_options(q, opt);
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
-	return sf_groups_init(&q->g, opt, TCA_LAS_MAX, opt[TCA_LAS_FLOWS]);
+	return sf_policy_init(&q->p, opt, TCA_LAS_MAX, opt[TCA_LAS_FLOWS]);
 }
 
 static void las_destroy(struct Qdisc *sch)
 {
 	struct las_sched *q = qdisc_priv(sch);
 
-	sf_end(&q->g.s);
-	sf_groups_free(&q->g);
+	sf_end(&q->p.s);
+	sf_policy_free(&q->p);
 }
 
 static int las_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -275,7 +266,7 @@ static int las_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_las_xstats st = { .type = TC_LAS_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	sf_groups_tell(sch, &st);
+	sf_policy_dump_stats(sch, &st);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
@@ -300,9 +291,9 @@ static const struct Qdisc_class_ops las_class_ops = {
 	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
-	.dump		=	sf_groups_dump_class,
+	.dump		=	sf_policy_dump_class,
 	.dump_stats	=	las_dump_class_stats,
-	.walk		=	sf_groups_walk,
+	.walk		=	sf_policy_walk,
 };
 
 static struct Qdisc_ops las_qdisc_ops __read_mostly = {
@@ -313,7 +304,7 @@ static struct Qdisc_ops las_qdisc_ops __read_mostly = {
 	.dequeue	=	las_dequeue,
 	.peek		=	qdisc_peek_dequeued,
 	.init		=	las_init,
-	.reset		=	sf_groups_reset,
+	.reset		=	sf_policy_reset,
 	.destroy	=	las_destroy,
 	.change		=	las_change,
 	.dump		=	las_dump,

@@ -5,45 +5,33 @@
  * G. Carofiglio, L. Muscariello: On the impact of TCP and per-flow scheduling on
  * Internet performance, 2009, sections 2 and 3.3.
  *
- * Each flow has a queue of its own; all share one buffer. When that is full, the
- * flow with the longest queue loses a packet (longest queue drop), so that flows
- * with little in the queue are not hit by what the greedy ones do. What `policy`
- * chooses is the queue that is served next:
+ * Each flow has a queue of its own; all share one buffer. When that is full, the longest queue
+ * drops a packet. `policy` chooses the queue that is served next:
  *
- * - sqf: the shortest, in bytes. A flow that sends less than the link takes has a short
- *   queue and so hardly waits: streams, calls and the first packets of all flows. Of the
- *   flows that take what they get, one at a time has the link.
+ * - sqf: the shortest, in bytes. A flow that sends less than the link takes has a short queue and
+ *   hardly waits. Of flows that take all they get, one at a time has the link.
  * - lqf: the longest.
- * - fq: each in turn, `quantum` bytes at a time.
+ * - fq: each in turn.
  *
- * `plain` is that and no more. But who never queues, because he sends no faster than the
- * link, goes first for ever; who queues waits for all who do not; and a flow's own packets
- * wait behind each other as long as the buffer is. groups.h is against that, and without
- * `plain` the policies are about its groups: sqf and lqf rank the short flows. Under fq every
- * flow but a newcomer is a long one, so it has one packet go first and then takes its turn at
- * the end of the round, whoever else comes.
+ * `plain` is that and no more. But a flow that never queues, since it is no faster than the link,
+ * goes first for ever, and a flow's own packets wait behind each other. Without `plain` the policy
+ * of policy.h applies, and these are about its classes:
  *
- *			newcomers	short flows	long flows
- *	sqf		first		by visible size	in turn
- *	lqf		first		by length	in turn
- *	fq		first		none		in turn: all
- *	sqf plain, lqf plain	none	by length: all	what has no record
- *	fq plain	none		none		in turn: all
+ *			new flows	short flows		bulk flows
+ *	sqf		first		by visible size		round-robin
+ *	lqf		first		by length		round-robin
+ *	fq		first		none			round-robin: all others
+ *	sqf plain, lqf plain	none	by length: all		packets without a record
+ *	fq plain	none		none			round-robin: all
  *
- * By length alone a hundred streams that are too much together would starve whoever sends
- * a little more at a time than they have waiting, and a long flow whose queue CoDel holds short
- * would go before a page. So without `plain` sqf ranks short flows by visible size, as las does
- * (sf_groups_visible_size()), and that shrinks while they wait.
+ * Among equal queues a random one drops a packet, not always that of the newest packet. Otherwise
+ * sqf could serve one flow for ever: of N backlogged flows, all alike, and N * k + N - 1 packets in
+ * the buffer, N - 1 have k + 1 and wait, and the one that is served never gets as long as they are.
  *
- * Of equal queues one at random loses a packet, not always the newcomer's. If it were, sqf
- * could serve one flow for ever: of N flows with packets all alike and N * k + N - 1 of
- * them in the buffer, N - 1 have k + 1 and wait, and the one that is served never gets as
- * long as they are.
- *
- * All of this is under the root qdisc's lock; sched.h says what a dump reads without.
+ * All of this is under the root qdisc's lock; sched.h has what a dump reads without.
  */
 
-/* The name, as tc, modprobe and what is refused tell it */
+/* The name for tc, modprobe and error messages */
 #define SF_KIND "sqf"
 
 #include <linux/kernel.h>
@@ -54,12 +42,12 @@
 #include <net/netlink.h>
 #include <shortfirst/compat.h>
 #include <shortfirst/filter.h>
-#include <shortfirst/groups.h>
+#include <shortfirst/policy.h>
 #include "pkt_sqf.h"
 
 struct sqf_sched {
-	struct sf_groups g;
-	struct rnd_state random;	/* for who is to lose of equals */
+	struct sf_policy p;
+	struct rnd_state random;	/* for drops among equal queues */
 	u32		policy;
 	u64		opt[SF_OPTION_VALUES(SQF)];	/* by attribute */
 };
@@ -67,70 +55,70 @@ struct sqf_sched {
 static_assert(SF_HOSTS_SRC == (u32)TC_SQF_HOSTS_SRC && SF_HOSTS_DST == (u32)TC_SQF_HOSTS_DST &&
 	      SF_HOSTS_BOTH == (u32)TC_SQF_HOSTS_BOTH);
 
-static const struct sqf_sched *sqf_of(const struct sf_groups *g)
+static const struct sqf_sched *sqf_of(const struct sf_policy *p)
 {
-	return container_of(g, struct sqf_sched, g);
+	return container_of(p, struct sqf_sched, p);
 }
 
-/* Is nobody guaranteed anything, as published? */
-static bool sqf_without_shares(const struct sf_groups *g)
+/* As published, no class has a share. */
+static bool sqf_without_shares(const struct sf_policy *p)
 {
-	return !g->known_share && !g->long_share;
+	return !p->short_share && !p->bulk_share;
 }
 
-static u64 sqf_rank(const struct sf_groups *g, const struct sf_flow *f,
+static u64 sqf_rank(const struct sf_policy *p, const struct sf_flow *f,
 		    const struct sf_queue *queue)
 {
-	if (sqf_of(g)->policy == TC_SQF_POLICY_LQF)
+	if (sqf_of(p)->policy == TC_SQF_POLICY_LQF)
 		return U32_MAX - queue->backlog;
-	if (sqf_without_shares(g))
+	if (sqf_without_shares(p))
 		return queue->backlog;
-	return sf_groups_rank_of_size(g, f, queue, sf_groups_visible_size(f, queue));
+	return sf_policy_rank_of_size(p, f, queue, sf_policy_visible_size(f, queue));
 }
 
-/* Those of whom nobody is to be protected are like the others. */
-static bool sqf_newcomers(const struct sf_groups *g)
+/* sf_order.has_new */
+static bool sqf_has_new(const struct sf_policy *p)
 {
-	return g->known_share;
+	return p->short_share;
 }
 
-static u32 sqf_draw(struct sf_groups *g, u32 count)
+static u32 sqf_pick(struct sf_policy *p, u32 count)
 {
-	struct sqf_sched *q = container_of(g, struct sqf_sched, g);
+	struct sqf_sched *q = container_of(p, struct sqf_sched, p);
 
 	return count > 1 ? reciprocal_scale(prandom_u32_state(&q->random), count) : 0;
 }
 
-/* If no group has a share, the longest queue loses, whatever others have had. */
-static bool sqf_singles(const struct sf_groups *g)
+/* sf_order.drops_singles: without shares the longest queue drops, whatever others have had. */
+static bool sqf_drops_singles(const struct sf_policy *p)
 {
-	return sqf_without_shares(g) || sqf_of(g)->policy == TC_SQF_POLICY_LQF;
+	return sqf_without_shares(p) || sqf_of(p)->policy == TC_SQF_POLICY_LQF;
 }
 
 static const struct sf_order sqf_order = {
 	.rank		= sqf_rank,
-	.newcomers	= sqf_newcomers,
-	.loss		= sf_groups_longest,
-	.draw		= sqf_draw,
-	.singles	= sqf_singles,
+	.has_new	= sqf_has_new,
+	.drop_rank	= sf_policy_longest,
+	.pick		= sqf_pick,
+	.drops_singles	= sqf_drops_singles,
 };
 
 static __always_inline bool sqf_insert(struct Qdisc *sch, struct sk_buff *skb,
 				       struct sf_place *to)
 {
-	return sf_groups_insert(sch, skb, to, &sqf_order);
+	return sf_policy_insert(sch, skb, to, &sqf_order);
 }
 
 static noinline struct sk_buff *sqf_take_victim(struct Qdisc *sch)
 {
-	return sf_groups_take_victim(sch, &sqf_order);
+	return sf_policy_take_victim(sch, &sqf_order);
 }
 
 static const struct sf_kind sqf_kind = {
 	.insert		= sqf_insert,
 	.take_victim	= sqf_take_victim,
-	.dropped	= sf_groups_dropped,
-	.over		= sf_groups_over,
+	.dropped	= sf_policy_dropped,
+	.over		= sf_policy_over,
 };
 
 static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -143,12 +131,12 @@ static int sqf_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return sf_filtered(skb, sch, to_free, said);
 	to.class = 0;
 	to.named = said;
-	return sf_groups_enqueue(skb, sch, &to, true, to_free, &sqf_kind);
+	return sf_policy_enqueue(skb, sch, &to, true, to_free, &sqf_kind);
 }
 
 static struct sk_buff *sqf_dequeue(struct Qdisc *sch)
 {
-	return sf_groups_dequeue(sch, &sqf_order);
+	return sf_policy_dequeue(sch, &sqf_order);
 }
 
 static const struct sf_option sqf_rows[] = {
@@ -165,7 +153,7 @@ static const struct sf_option sqf_rows[] = {
 		SF_SWITCH("drop_head")
 	},
 	SF_PLAIN(SQF),
-	SF_BUFFER(SQF, SF_GROUPS_BUFFER),
+	SF_BUFFER(SQF, SF_POLICY_BUFFER),
 	SF_TARGET(SQF),
 	SF_ECN(SQF),
 	SF_HOSTS(SQF),
@@ -183,23 +171,23 @@ static const struct sf_option sqf_rows[] = {
 
 static const struct sf_options sqf_options = SF_OPTIONS(SQF, sqf);
 static const struct sf_common sqf_common = SF_COMMON(SQF);
-static const struct sf_groups_attributes sqf_attributes = SF_GROUPS_ATTRIBUTES(SQF);
+static const struct sf_policy_attributes sqf_attributes = SF_POLICY_ATTRIBUTES(SQF);
 
-/* Returns whether the order may be another one, and what may wait. */
+/* Returns whether the order and the limits may have changed. */
 static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 {
 	bool others = sf_others_change(&sqf_options, &sqf_common, q->opt, opt);
-	u64 was = q->g.s.link.set;
+	u64 was = q->p.s.link.set;
 
 	sf_options_apply(&sqf_options, q->opt, opt);
-	sf_set_options(&q->g.s, &sqf_common, opt, q->g.s.held);
-	sf_groups_set_options(&q->g, &sqf_attributes, opt, was, others);
+	sf_set_options(&q->p.s, &sqf_common, opt, q->p.s.held);
+	sf_policy_set_options(&q->p, &sqf_attributes, opt, was, others);
 	q->policy = opt[TCA_SQF_POLICY];
 	if (q->policy == TC_SQF_POLICY_FQ) {
-		q->g.fair = 0;
-		q->g.fair_from = 0;
+		q->p.bulk_most = 0;
+		q->p.bulk_from = 0;
 	}
-	q->g.drop_head = opt[TCA_SQF_DROP_HEAD];
+	q->p.drop_head = opt[TCA_SQF_DROP_HEAD];
 	return others;
 }
 
@@ -214,11 +202,11 @@ static int sqf_change(struct Qdisc *sch, struct nlattr *nla,
 	err = sf_options_parse(&sqf_options, nla, tb, q->opt, opt, extack);
 	if (err)
 		return err;
-	sf_groups_follow_plain(&sqf_attributes, tb, q->opt, opt);
+	sf_policy_follow_plain(&sqf_attributes, tb, q->opt, opt);
 
 	sch_tree_lock(sch);
 	if (sqf_apply_options(q, opt)) {
-		sf_groups_sort_again(&q->g, &sqf_order);
+		sf_policy_sort_again(&q->p, &sqf_order);
 		sf_trim(sch, &sqf_kind);
 	}
 	sch_tree_unlock(sch);
@@ -233,25 +221,25 @@ static int sqf_init(struct Qdisc *sch, struct nlattr *nla,
 	u64 opt[SF_OPTION_VALUES(SQF)];
 	int err;
 
-	sf_groups_begin(sch);
+	sf_policy_begin(sch);
 	err = sf_options_parse(&sqf_options, nla, tb, NULL, opt, extack);
 	if (err)
 		return err;
-	sf_groups_follow_plain(&sqf_attributes, tb, NULL, opt);
+	sf_policy_follow_plain(&sqf_attributes, tb, NULL, opt);
 	sqf_apply_options(q, opt);
 	prandom_seed_state(&q->random, get_random_u64());
 	err = sf_filters_init(sch, extack);
 	if (err)
 		return err;
-	return sf_groups_init(&q->g, opt, TCA_SQF_MAX, opt[TCA_SQF_FLOWS]);
+	return sf_policy_init(&q->p, opt, TCA_SQF_MAX, opt[TCA_SQF_FLOWS]);
 }
 
 static void sqf_destroy(struct Qdisc *sch)
 {
 	struct sqf_sched *q = qdisc_priv(sch);
 
-	sf_end(&q->g.s);
-	sf_groups_free(&q->g);
+	sf_end(&q->p.s);
+	sf_policy_free(&q->p);
 }
 
 static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -263,13 +251,13 @@ static int sqf_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static int sqf_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct sf_groups *g = qdisc_priv(sch);
+	struct sf_policy *p = qdisc_priv(sch);
 	struct tc_sqf_xstats st = { .type = TC_SQF_XSTATS_QDISC };
 
 	sch_tree_lock(sch);
-	sf_groups_tell(sch, &st);
-	if (g->s.held)
-		st.longest = sf_groups_victim(g, sf_groups_losing_host(g), &sqf_order)->backlog;
+	sf_policy_dump_stats(sch, &st);
+	if (p->s.held)
+		st.longest = sf_policy_victim(p, sf_policy_victim_host(p), &sqf_order)->backlog;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
@@ -294,9 +282,9 @@ static const struct Qdisc_class_ops sqf_class_ops = {
 	.tcf_block	=	sf_tcf_block,
 	.bind_tcf	=	sf_class_bind,
 	.unbind_tcf	=	sf_class_unbind,
-	.dump		=	sf_groups_dump_class,
+	.dump		=	sf_policy_dump_class,
 	.dump_stats	=	sqf_dump_class_stats,
-	.walk		=	sf_groups_walk,
+	.walk		=	sf_policy_walk,
 };
 
 static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {
@@ -307,7 +295,7 @@ static struct Qdisc_ops sqf_qdisc_ops __read_mostly = {
 	.dequeue	=	sqf_dequeue,
 	.peek		=	qdisc_peek_dequeued,
 	.init		=	sqf_init,
-	.reset		=	sf_groups_reset,
+	.reset		=	sf_policy_reset,
 	.destroy	=	sqf_destroy,
 	.change		=	sqf_change,
 	.dump		=	sqf_dump,

@@ -6,7 +6,7 @@
  *	place		class			is
  *	0 ...		X:8000 ...		the flow with that record, if one is remembered
  *	flows		the one after these	all flows without a record, if there were any
- *	flows + 1 ...	X:4001 ...		a host, by its number: groups.h
+ *	flows + 1 ...	X:4001 ...		a host, by its number: policy.h
  *
  * A dump may be of a million flows. It comes in parts, each of which begins at the place where the
  * one before has ended. Which class is told next is found without the qdisc's lock: by single reads
@@ -75,7 +75,7 @@ static inline bool sf_class_rest(const struct sf_table *t)
 {
 	const struct sf_sums *rest = sf_sums_of(t, SF_NO_FLOW);
 
-	if (READ_ONCE(t->elsewhere))
+	if (READ_ONCE(t->overflow))
 		return true;
 	/*
 	 * Sums are counted by plain writes, as each packet needs some. What is read meanwhile is

@@ -44,10 +44,10 @@
 
 /* The first queues: none, which is always empty, what waits elsewhere, and the flows' */
 #define SF_NO_QUEUE		0
-#define SF_ELSEWHERE		1
+#define SF_OVERFLOW		1
 #define SF_FIRST_QUEUE		2
 
-/* The flow of the queue SF_ELSEWHERE */
+/* The flow of the queue SF_OVERFLOW */
 #define SF_NO_FLOW		U32_MAX
 
 /* What is kept of a flow: one line of the cache */
@@ -58,15 +58,15 @@ struct sf_flow {
 			u64	attained;	/* bytes served or waiting */
 			union {
 				u64	rest;
-				struct {	/* groups.h */
+				struct {	/* policy.h */
 					s32	deficit;
-					u8	known:1;
-					u8	stream:1;	/* of age, and does not stand */
-					u8	modest:1;	/* and below the level */
-					u8	age:4;		/* epochs */
-					u8	standing;	/* more of the last ones than not */
+					u8	established:1;	/* a packet was sent */
+					u8	sparse:1;	/* old, no standing queue */
+					u8	modest:1;	/* and below fair_level */
+					u8	age:4;		/* epochs, up to SF_AGE */
+					u8	standing;	/* epochs with backlog or not */
 					bool	priority;
-					u8	epoch;		/* the last of them */
+					u8	epoch;		/* the last it was seen in */
 				};
 			};
 		};
@@ -129,9 +129,9 @@ struct sf_queue {
 	u32	backlog;	/* bytes */
 	u32	flow;		/* whose it is, or SF_NO_FLOW */
 	u16	host;		/* hosts.h: of the flow */
-	u8	group;		/* 0 if nobody's */
-	u8	heaped:1;	/* the same */
-	u8	own:1;		/* in a list of its host's own */
+	u8	class;		/* lists.h; 0: unassigned */
+	u8	on_drop_heap:1;
+	u8	in_host_lists:1;	/* of its host, not in the top ones */
 };
 
 static_assert(sizeof(struct sf_queue) <= 64);
@@ -146,7 +146,7 @@ struct sf_sums {
 
 struct sf_table {
 	u64		*tags;		/* for each set; byte 0: unused record */
-	u32		*elsewhere_of;	/* for each set: packets that wait
+	u32		*overflow_of;	/* for each set: packets that wait
 					 * elsewhere
 					 */
 	struct sf_flow	*flows;
@@ -162,7 +162,7 @@ struct sf_table {
 	u32		idle;		/* jiffies */
 	struct sf_flow_secret secret;
 	/* statistics */
-	u32		elsewhere;	/* packets, the sum of those */
+	u32		overflow;	/* packets in the overflow queue, the sum of those */
 	u32		used;		/* records that hold a flow */
 	u64		assigned;	/* times a flow was given a record */
 	u64		evictions;	/* times another had to go for that */
@@ -200,15 +200,15 @@ static inline int sf_table_init(struct sf_table *t, u32 flows, u32 queues)
 	t->set_shift = 32 - ilog2(t->sets);
 	sf_flow_secret_init(&t->secret);
 	t->tags = kvcalloc(t->sets, sizeof(*t->tags), SF_GFP_TABLE);
-	t->elsewhere_of = kvcalloc(t->sets, sizeof(*t->elsewhere_of), SF_GFP_TABLE);
+	t->overflow_of = kvcalloc(t->sets, sizeof(*t->overflow_of), SF_GFP_TABLE);
 	t->flows = kvcalloc(flows, sizeof(*t->flows), SF_GFP_TABLE);
 	t->queues = kvcalloc(queues, sizeof(*t->queues), SF_GFP_TABLE);
 	t->sums = kvcalloc(flows + 1, sizeof(*t->sums), SF_GFP_TABLE);
 	t->spare = kvcalloc(queues, sizeof(*t->spare), SF_GFP_TABLE);
-	if (!t->tags || !t->elsewhere_of || !t->flows || !t->queues || !t->sums ||
+	if (!t->tags || !t->overflow_of || !t->flows || !t->queues || !t->sums ||
 	    !t->spare)
 		return -ENOMEM;
-	t->queues[SF_ELSEWHERE].flow = SF_NO_FLOW;
+	t->queues[SF_OVERFLOW].flow = SF_NO_FLOW;
 	for (i = queues; i > SF_FIRST_QUEUE; i--)
 		t->spare[t->spares++] = i - 1;
 	return 0;
@@ -221,7 +221,7 @@ static inline void sf_table_free(struct sf_table *t)
 	kvfree(t->sums);
 	kvfree(t->queues);
 	kvfree(t->flows);
-	kvfree(t->elsewhere_of);
+	kvfree(t->overflow_of);
 	kvfree(t->tags);
 }
 
@@ -234,13 +234,13 @@ static inline void sf_table_clear(struct sf_table *t)
 {
 	if (t->tags)
 		memset(t->tags, 0, t->sets * sizeof(*t->tags));
-	if (t->elsewhere_of)
-		memset(t->elsewhere_of, 0, t->sets * sizeof(*t->elsewhere_of));
+	if (t->overflow_of)
+		memset(t->overflow_of, 0, t->sets * sizeof(*t->overflow_of));
 	/* Those of a record are cleared when it gets a flow. */
 	if (t->sums)
 		t->sums[t->sets * SF_WAYS] = (struct sf_sums) {};
 	t->queues_short = false;
-	t->elsewhere = 0;
+	t->overflow = 0;
 	t->used = 0;
 }
 
@@ -290,18 +290,18 @@ static __always_inline struct sf_sums *sf_flow_sums(const struct sf_table *t,
 }
 
 /* A packet of a flow of @set has begun to wait elsewhere. */
-static inline void sf_elsewhere_add(struct sf_table *t, u32 set)
+static inline void sf_overflow_add(struct sf_table *t, u32 set)
 {
-	t->elsewhere_of[set]++;
-	sf_count(t->elsewhere, 1);
+	t->overflow_of[set]++;
+	sf_count(t->overflow, 1);
 }
 
 /* It no longer does. */
-static inline void sf_elsewhere_del(struct sf_table *t, u32 set)
+static inline void sf_overflow_del(struct sf_table *t, u32 set)
 {
-	t->elsewhere_of[set]--;
-	sf_count(t->elsewhere, -1);
-	if (!t->elsewhere)
+	t->overflow_of[set]--;
+	sf_count(t->overflow, -1);
+	if (!t->overflow)
 		t->queues_short = false;
 }
 
@@ -439,7 +439,7 @@ static __always_inline struct sf_flow *sf_table_assign(struct sf_table *t,
  *
  * Return: the record, whose time is the caller's to update, or NULL if there is
  * none, or no queue, to be had. Then the packet waits elsewhere, and for as long as
- * it does the caller has it counted by sf_elsewhere_add() for its set.
+ * it does the caller has it counted by sf_overflow_add() for its set.
  */
 static inline struct sf_flow *sf_table_get(struct sf_table *t, struct sf_flow *f,
 					   const struct sf_flow_key *key,
@@ -452,7 +452,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t, struct sf_flow *f
 			return f;
 		if (unlikely(!t->spares))
 			t->queues_short = true;
-		if (unlikely(t->queues_short && (!t->spares || t->elsewhere_of[set])))
+		if (unlikely(t->queues_short && (!t->spares || t->overflow_of[set])))
 			return NULL;
 		if (unlikely(now - f->seen > t->idle)) {
 			sf_flow_forget(t, f);
@@ -460,7 +460,7 @@ static inline struct sf_flow *sf_table_get(struct sf_table *t, struct sf_flow *f
 		}
 		return f;
 	}
-	if (unlikely(t->elsewhere_of[set] || !t->spares))
+	if (unlikely(t->overflow_of[set] || !t->spares))
 		return NULL;
 	way = sf_table_victim(t, set, now);
 	if (way == SF_WAYS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hosts, so that what one does is its own loss (groups.h). A host is an address, the source or
+ * Hosts, so that what one does is its own loss (policy.h). A host is an address, the source or
  * the destination of its packets, or a pair of both: one record each, in a table like that of
  * the flows (flow_table.h), and bounded like it. Who finds no room there is of host 1, which all
  * such share. What has no host is of host 0, and everything is if `by` says so. A tc filter may
@@ -110,7 +110,7 @@ struct sf_hosts {
 	u64		leak;		/* bytes per jiffy << SF_HOST_LEAK_SHIFT */
 	u32		limit;		/* bytes of level; SF_HOST_ALWAYS: the link is not known */
 	u32		cap;		/* no level becomes more; 0: the same */
-	u8		epoch;		/* as of groups.h; wraps. In this one: */
+	u8		epoch;		/* as of policy.h; wraps. In this one: */
 	u32		seen;		/* hosts that were active, */
 	u32		active;		/* in the one before it, */
 	u32		wanting;	/* those that wanted more than they had, */
@@ -397,7 +397,7 @@ static inline u32 sf_host_most(struct sf_hosts *hosts)
 	struct sf_host *h;
 	u32 i;
 
-	for (i = 0; hosts->most.size && i < SF_SOUGHT; i++) {
+	for (i = 0; hosts->most.size && i < SF_SEARCH_MAX; i++) {
 		first = hosts->most.node[0];
 		h = &hosts->host[first.queue];
 		if (h->backlog < SF_HOST_MUCH) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The groups that flows with packets are in (groups.h), and the lists and the tree of those that
- * are served in one order.
+ * The classes of backlogged flows (policy.h): a list for each subclass of new flows and for bulk
+ * flows, and a tree of short flows. There is one such set for all flows, and one for each host that
+ * is over its share.
  */
 #ifndef _SF_LISTS_H
 #define _SF_LISTS_H
@@ -13,105 +14,98 @@
 #include <linux/string.h>
 #include "flow_table.h"
 
-/* Of newcomers */
-#define SF_SORTS		4
+#define SF_SUBCLASSES		4	/* of new flows */
 
-/* So many queues, or hosts, are looked at when one is sought. */
-#define SF_SOUGHT		64
+/* Max queues or hosts examined in a search */
+#define SF_SEARCH_MAX		64
 
-/*
- * A small flow goes ahead of others for one of so many bytes that these send, and no more than
- * a full packet at a time.
- */
-#define SF_AHEAD_PART		8
-#define SF_AHEAD		(SF_AHEAD_PART * ETH_FRAME_LEN)
+/* Express flows send an eighth of what others do, and one full packet at a time. */
+#define SF_EIGHTH		8
+#define SF_EXPRESS		(SF_EIGHTH * ETH_FRAME_LEN)
 
-/* Which of the orders a queue is in; the first are lists */
+/* Class of a queue */
 enum {
-	SF_NOBODYS,
-	SF_NEW_FLOWS,		/* and SF_SORTS in all: nothing was served yet: by arrival */
-	SF_LONG_FLOWS = SF_NEW_FLOWS + SF_SORTS,	/* in turn */
-	SF_SHORT_FLOWS,		/* by rank */
-	SF_GROUPS,
+	SF_UNASSIGNED,
+	SF_NEW,					/* the first of SF_SUBCLASSES: a list by arrival */
+	SF_BULK = SF_NEW + SF_SUBCLASSES,	/* a list, round-robin */
+	SF_SHORT,				/* a tree by rank */
+	SF_CLASSES,
 };
 
-#define SF_ALL_NEW_FLOWS	GENMASK(SF_LONG_FLOWS - 1, SF_NEW_FLOWS)
+#define SF_ALL_NEW		GENMASK(SF_BULK - 1, SF_NEW)
 
-/* Flows that are served in one order */
 struct sf_lists {
-	struct rb_root_cached ranked;	/* the queues of known short flows */
-	u32		first[SF_LONG_FLOWS + 1];	/* of newcomers, by group, and long flows */
-	u32		busy;		/* a bit for each group that has queues */
-	u32		queues[SF_GROUPS];	/* with packets; a flow's but for overflow */
-	u32		waiting[SF_GROUPS];	/* their bytes, wrapping as backlog does */
-	u32		newcomers;	/* of all sorts */
-	s32		ahead;		/* bytes * SF_AHEAD_PART that small ones may go ahead */
-	bool		crowd;		/* too many short flows have waited, since there were any */
-	bool		late;		/* the long flows are owed a fair share */
-	s64		overdue;	/* what short flows owe those that wait for long */
-	u64		known_credit;	/* of those whose first packet has left: bands.h */
-	s64		credit;		/* what long flows have not had, in hundredths */
-	u64		had[SF_LONG_FLOWS];	/* bytes, by each sort of newcomers */
-	u64		had_last;	/* by the one that was served last, before it was */
+	struct rb_root_cached ranked;	/* short flows */
+	u32		first[SF_BULK + 1];	/* queue of each list that is served next */
+	u32		busy;		/* a bit for each class with backlogged flows */
+	u32		queues[SF_CLASSES];	/* backlogged flows */
+	u32		backlog[SF_CLASSES];	/* bytes; wraps as qstats.backlog does */
+	u32		new_flows;	/* of all subclasses */
+	s32		express;	/* bytes * SF_EIGHTH that express flows may send */
+	bool		overload;	/* of short flows; until there are none */
+	bool		bulk_overdue;	/* bulk flows have the share of fair queueing */
+	s64		overdue_credit;	/* of overdue short flows, hundredths of bytes */
+	u64		short_credit;	/* of short flows against new ones: bands.h */
+	s64		bulk_credit;	/* of bulk flows, hundredths of bytes */
+	u64		served[SF_BULK];	/* bytes, by subclass */
+	u64		served_last;	/* `served` of the subclass served last, before that */
 };
 
-static inline bool sf_groups_is_new(u8 group)
+static inline bool sf_policy_is_new(u8 class)
 {
-	return (u8)(group - SF_NEW_FLOWS) < SF_SORTS;
+	return (u8)(class - SF_NEW) < SF_SUBCLASSES;
 }
 
-/* A queue comes to a group; @debt_max is what its long flows may have had too much. */
-static __always_inline void sf_lists_count(struct sf_lists *l, u8 group, s64 debt_max)
+/* Count a queue that enters a class. Bulk flows owe at most @debt_max. */
+static __always_inline void sf_lists_count(struct sf_lists *l, u8 class, s64 debt_max)
 {
-	if (l->queues[group]++)
+	if (l->queues[class]++)
 		return;
-	l->busy |= BIT(group);
-	/* What long flows were owed while there were none counts up to here. */
-	if (group == SF_LONG_FLOWS)
-		l->credit = max(l->credit, -debt_max);
-	/* What a sort has not had while it had nothing to send is not owed. */
-	else if (sf_groups_is_new(group))
-		l->had[group] = max(l->had[group], l->had_last);
+	l->busy |= BIT(class);
+	if (class == SF_BULK)
+		l->bulk_credit = max(l->bulk_credit, -debt_max);
+	/* A subclass saves up nothing while it has no packets. */
+	else if (sf_policy_is_new(class))
+		l->served[class] = max(l->served[class], l->served_last);
 }
 
-/* The same when it goes */
-static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 group)
+/* Count one that leaves it. */
+static __always_inline void sf_lists_uncount(struct sf_lists *l, u8 class)
 {
-	if (--l->queues[group])
+	if (--l->queues[class])
 		return;
-	l->busy &= ~BIT(group);
-	if (group == SF_SHORT_FLOWS)
-		l->crowd = false;
+	l->busy &= ~BIT(class);
+	if (class == SF_SHORT)
+		l->overload = false;
 }
 
-/* Others than a small flow send @len bytes: newcomers, long flows, or who has waited. */
-static __always_inline void sf_lists_let_ahead(struct sf_lists *l, u32 len)
+/* Others than express flows have sent @len bytes. */
+static __always_inline void sf_lists_allow_express(struct sf_lists *l, u32 len)
 {
-	if (l->ahead < SF_AHEAD)
-		l->ahead = min_t(s64, (s64)l->ahead + len, SF_AHEAD);
+	if (l->express < SF_EXPRESS)
+		l->express = min_t(s64, (s64)l->express + len, SF_EXPRESS);
 }
 
-/* All sorts of newcomers have had the same, and nobody may go ahead. */
 static inline void sf_lists_forget_turns(struct sf_lists *l)
 {
-	l->ahead = 0;
-	l->had_last = 0;
-	memset(l->had, 0, sizeof(l->had));
+	l->express = 0;
+	l->served_last = 0;
+	memset(l->served, 0, sizeof(l->served));
 }
 
-/* What long flows, and who has waited, may do without is no more than @debt_max now. */
+/* Bulk and overdue flows owe at most @debt_max now. */
 static inline void sf_lists_bound_debt(struct sf_lists *l, s64 debt_max)
 {
-	l->credit = max(l->credit, -debt_max);
-	l->overdue = max(l->overdue, -debt_max);
+	l->bulk_credit = max(l->bulk_credit, -debt_max);
+	l->overdue_credit = max(l->overdue_credit, -debt_max);
 }
 
-/* Nobody has waited, and long flows have had no more than is theirs. */
+/* The queue was empty: bulk flows have had what SF_DEBT allows, and are not overdue. */
 static inline void sf_lists_forget_debt(struct sf_lists *l, s64 debt_max)
 {
-	l->credit = -debt_max;
-	l->overdue = 0;
-	l->late = false;
+	l->bulk_credit = -debt_max;
+	l->overdue_credit = 0;
+	l->bulk_overdue = false;
 }
 
 #endif

@@ -96,8 +96,8 @@ struct sf_option {
 
 /* The rows of those that several have */
 /* ms; us */
-#define SF_GROUPS_BUFFER	500
-#define SF_GROUPS_TARGET	5000
+#define SF_POLICY_BUFFER	500
+#define SF_POLICY_TARGET	5000
 
 #define SF_BUFFER(KIND, ms)						\
 	{								\
@@ -115,7 +115,7 @@ struct sf_option {
 
 #define SF_TARGET(KIND)							\
 	{								\
-		SF_OPTION(KIND, TARGET, SF_GROUPS_TARGET),		\
+		SF_OPTION(KIND, TARGET, SF_POLICY_TARGET),		\
 		SF_RANGE("target", 0, TC_ ## KIND ## _TARGET_MAX, " us") \
 	}
 

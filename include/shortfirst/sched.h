@@ -219,7 +219,7 @@ static inline bool sf_earlier(const struct sk_buff *a, const struct sk_buff *b)
 	return (s32)(sf_cb(a)->arrival - sf_cb(b)->arrival) < 0;
 }
 
-static inline bool sf_is_elsewhere(const struct sf_queue *queue)
+static inline bool sf_is_overflow(const struct sf_queue *queue)
 {
 	return queue->flow == SF_NO_FLOW;
 }

@@ -41,7 +41,7 @@ took() {
 		sort -n
 }
 
-took sf_groups_dump_class | awk '{ us[NR] = $1 } END {
+took sf_policy_dump_class | awk '{ us[NR] = $1 } END {
 	print NR " classes, a dump of each: median " us[int((NR + 1) / 2)] " us, most " us[NR] " us"
 }'
 took tc_dump_tclass | awk '{ sum += $1 } END {

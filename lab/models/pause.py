@@ -3,7 +3,8 @@
 
 Whatever the others send, a flow that has packets waiting sends one within PAUSE seconds, and the
 time in which the link sends TURNS packets of each flow that is backlogged. docs/design.md has the
-proof. It is of a flow's packets that are sent: one that is dropped is not waited for.
+proof, and what is different for young flows in an overload. It holds for packets that are sent: one
+that is dropped is not waited for.
 """
 
 from dataclasses import dataclass

@@ -233,7 +233,7 @@ static void put_option(struct request *r, u32 attr, u64 value)
 			 row->policy.type == NLA_S32 ? (s64)(s32)value32 : value32;
 }
 
-#ifdef _SF_GROUPS_H
+#ifdef _SF_POLICY_H
 #include "groups.h"
 #else
 #include "bands.h"
@@ -1291,7 +1291,7 @@ static void operation(void)
 		check_all();
 }
 
-#ifdef _SF_GROUPS_H
+#ifdef _SF_POLICY_H
 #include "link.h"
 #endif
 
@@ -1332,7 +1332,7 @@ void fuzz_link(unsigned long long seed, unsigned long long sequences)
 	begin_all();
 	kernel.random = seed;
 	t.random = true;
-#ifdef _SF_GROUPS_H
+#ifdef _SF_POLICY_H
 	link_run(sequences);
 #endif
 	cleanup_module();

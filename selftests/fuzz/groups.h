@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is true of a kind with groups of flows (shortfirst/groups.h), whatever has happened to it */
+/* What is true of a kind with groups of flows (shortfirst/policy.h), whatever has happened to it */
 #ifndef _FUZZ_GROUPS_H
 #define _FUZZ_GROUPS_H
 
 /* What a bulk flow may send in its turn, in bytes */
 #define QUANTUM_MOST	BIT(20)
 
-static struct sf_groups *groups(void)
+static struct sf_policy *groups(void)
 {
 	return qdisc_priv(t.sch);
 }
@@ -32,7 +32,7 @@ static void was_reset(void)
  */
 static void ask_special(struct request *r, u8 how)
 {
-	static const struct sf_groups_attributes *at = &OF_KIND(KIND, _attributes);
+	static const struct sf_policy_attributes *at = &OF_KIND(KIND, _attributes);
 
 	put_option(r, at->hosts, how & 3);
 	if (how & 4)
@@ -48,7 +48,7 @@ static void ask_special(struct request *r, u8 how)
 /* Is another option what it is because of these? */
 static bool implied(u32 attr, const bool *asked)
 {
-	static const struct sf_groups_attributes *at = &OF_KIND(KIND, _attributes);
+	static const struct sf_policy_attributes *at = &OF_KIND(KIND, _attributes);
 
 	return asked[at->plain] && (attr == at->buffer || attr == at->target);
 }
@@ -56,7 +56,7 @@ static bool implied(u32 attr, const bool *asked)
 /* Packets that were dropped, by counters of what they were dropped for */
 static u32 check_causes(void)
 {
-	const struct sf_groups *g = groups();
+	const struct sf_policy *g = groups();
 
 	return g->s.drop_limit + g->s.drop_memory + g->s.drop_buffer + g->drop_new +
 	       g->codel_stats.drop_count;
@@ -92,48 +92,48 @@ static void check_lists(const struct sf_lists *l, bool top)
 	u32 list, i, at, count = 0, newcomers = 0;
 	struct rb_node *node;
 
-	for (list = SF_NEW_FLOWS; list <= SF_LONG_FLOWS; list++) {
+	for (list = SF_NEW; list <= SF_BULK; list++) {
 		/* For the top ones all that is in hosts' own lists is of long flows. */
 		count = l->queues[list];
-		if (top && list == SF_LONG_FLOWS && groups()->hosts.by)
+		if (top && list == SF_BULK && groups()->hosts.by)
 			count = 0;
 		CHECK_EQUAL(!l->first[list], !count);
 		at = l->first[list];
 		for (i = 0; i < count; i++) {
 			queue = &queues[at];
 			CHECK(queue->qlen);
-			CHECK_EQUAL(queue->group, list);
-			CHECK_EQUAL(queue->own, !top);
+			CHECK_EQUAL(queue->class, list);
+			CHECK_EQUAL(queue->in_host_lists, !top);
 			CHECK_EQUAL(queues[queue->listed.next].listed.prev, at);
 			at = queue->listed.next;
 		}
 		CHECK_EQUAL(at, l->first[list]);
-		if (list != SF_LONG_FLOWS)
+		if (list != SF_BULK)
 			newcomers += l->queues[list];
 	}
-	CHECK_EQUAL(l->newcomers, newcomers);
+	CHECK_EQUAL(l->new_flows, newcomers);
 	count = 0;
 	for (node = rb_first_cached(&l->ranked); node; node = rb_next(node)) {
-		queue = sf_groups_queue_of(node);
+		queue = sf_policy_queue_of(node);
 		CHECK(queue->qlen);
-		CHECK_EQUAL(queue->group, SF_SHORT_FLOWS);
-		CHECK_EQUAL(queue->own, !top);
+		CHECK_EQUAL(queue->class, SF_SHORT);
+		CHECK_EQUAL(queue->in_host_lists, !top);
 		if (before)
-			CHECK(!sf_groups_less((struct rb_node *)node,
+			CHECK(!sf_policy_less((struct rb_node *)node,
 					      &before->node));
 		before = queue;
 		count++;
 	}
-	CHECK_EQUAL(l->queues[SF_SHORT_FLOWS], count);
-	for (list = SF_NEW_FLOWS; list < SF_GROUPS; list++)
+	CHECK_EQUAL(l->queues[SF_SHORT], count);
+	for (list = SF_NEW; list < SF_CLASSES; list++)
 		CHECK_EQUAL(!!(l->busy & BIT(list)), l->queues[list] > 0);
-	CHECK(l->ahead <= (s32)SF_AHEAD);
+	CHECK(l->express <= (s32)SF_EXPRESS);
 }
 
 /* What queues say of the lists that they are in, and of their hosts */
 struct counted {
-	u32	queues[SF_GROUPS];
-	u32	waiting[SF_GROUPS];
+	u32	queues[SF_CLASSES];
+	u32	waiting[SF_CLASSES];
 	u32	of_host;
 	u32	backlog;
 };
@@ -142,9 +142,9 @@ static void check_counted(const struct sf_lists *l, const struct counted *c)
 {
 	u32 i;
 
-	for (i = SF_NEW_FLOWS; i < SF_GROUPS; i++) {
+	for (i = SF_NEW; i < SF_CLASSES; i++) {
 		CHECK_EQUAL(l->queues[i], c->queues[i]);
-		CHECK_EQUAL(l->waiting[i], c->waiting[i]);
+		CHECK_EQUAL(l->backlog[i], c->waiting[i]);
 	}
 }
 
@@ -200,9 +200,9 @@ static void check_table(const struct sf_table *table)
 	const struct sf_flow *f;
 
 	for (i = 0; i < table->sets; i++)
-		elsewhere += table->elsewhere_of[i];
-	CHECK_EQUAL(table->elsewhere, elsewhere);
-	CHECK_EQUAL(table->queues[SF_ELSEWHERE].qlen, elsewhere);
+		elsewhere += table->overflow_of[i];
+	CHECK_EQUAL(table->overflow, elsewhere);
+	CHECK_EQUAL(table->queues[SF_OVERFLOW].qlen, elsewhere);
 	for (i = 0; i < table->sets * SF_WAYS; i++) {
 		f = &table->flows[i];
 		check_deficit(f->deficit, quantum);
@@ -241,7 +241,7 @@ static void check_rank(const struct sf_queue *queue)
 
 static void check_kind(struct sums *sums)
 {
-	const struct sf_groups *g = groups();
+	const struct sf_policy *g = groups();
 	u32 i, queues = sf_table_queues(g->s.table.sets * SF_WAYS), heaped = 0;
 	u32 hosts = g->hosts.table.sets * SF_WAYS + SF_HOST_FIRST;
 	struct counted *of = calloc(hosts + 1, sizeof(*of)), *top = &of[hosts];
@@ -249,34 +249,34 @@ static void check_kind(struct sums *sums)
 	u8 group;
 
 	check_table(&g->s.table);
-	for (i = SF_ELSEWHERE; i < queues; i++) {
+	for (i = SF_OVERFLOW; i < queues; i++) {
 		queue = &g->s.table.queues[i];
-		heaped += queue->heaped;
-		if (queue->heaped)
-			CHECK_EQUAL(g->losers.node[g->losers.at[i]].queue, i);
+		heaped += queue->on_drop_heap;
+		if (queue->on_drop_heap)
+			CHECK_EQUAL(g->drop_heap.node[g->drop_heap.at[i]].queue, i);
 		if (!queue->qlen) {
-			CHECK(!queue->heaped);
-			CHECK_EQUAL(queue->group, SF_NOBODYS);
+			CHECK(!queue->on_drop_heap);
+			CHECK_EQUAL(queue->class, SF_UNASSIGNED);
 			continue;
 		}
 		sum_queue(sums, queue, true);
-		if (queue->group == SF_SHORT_FLOWS)
+		if (queue->class == SF_SHORT)
 			check_rank(queue);
-		CHECK(queue->group != SF_NOBODYS);
+		CHECK(queue->class != SF_UNASSIGNED);
 		CHECK_EQUAL(queue->host > 0, g->hosts.by > 0);
-		group = queue->group;
+		group = queue->class;
 		of[queue->host].of_host++;
 		of[queue->host].backlog += queue->backlog;
-		if (queue->own) {
+		if (queue->in_host_lists) {
 			of[queue->host].queues[group]++;
 			of[queue->host].waiting[group] += queue->backlog;
-			group = SF_LONG_FLOWS;
+			group = SF_BULK;
 		}
 		top->queues[group]++;
 		top->waiting[group] += queue->backlog;
 	}
-	CHECK_EQUAL(g->losers.size, heaped);
-	check_heap(&g->losers);
+	CHECK_EQUAL(g->drop_heap.size, heaped);
+	check_heap(&g->drop_heap);
 	check_counted(&g->top, top);
 	check_lists(&g->top, true);
 	if (g->hosts.by)

@@ -79,8 +79,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "link")) {
 		fuzz_link(argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
 			  strtoull(argv[2], NULL, 10));
-		printf("%llu sequences, %llu packets came, %llu were sent, %llu dropped\n",
-		       c->made, c->came, c->sent, c->dropped);
+		printf("%llu sequences, %llu of them with overload\n", c->made, c->overloads);
+		printf("%llu packets came, %llu were sent, %llu dropped\n", c->came, c->sent,
+		       c->dropped);
 		printf("the longest pause of a backlogged flow: %.1f %% of what is allowed\n",
 		       c->pause / 10.0);
 		return c->came != c->sent + c->dropped;

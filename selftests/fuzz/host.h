@@ -19,6 +19,7 @@ struct fuzz_counts {
 	unsigned long long changes;
 	unsigned long long refused;	/* of these */
 	unsigned long long made;	/* qdiscs */
+	unsigned long long overloads;	/* link.h: sequences with one */
 	unsigned long long pause;	/* link.h: the longest, in thousandths of what is allowed */
 };
 

@@ -28,7 +28,8 @@ struct sender {
 	u32	flow;		/* that sends now */
 	u32	len;		/* bytes of a packet */
 	u32	burst;		/* packets at a time */
-	u32	left;		/* of a page's connection */
+	u32	left;		/* packets of a page's connection */
+	u32	each;		/* of each connection; 0: at random */
 	u64	gap;		/* ns from one burst to the next; of a greedy one its timeout */
 	u64	next;		/* ns */
 };
@@ -36,11 +37,13 @@ struct sender {
 static struct {
 	struct sender sender[SENDERS];
 	u32	senders;
+	bool	crowd;		/* most begin connections */
 	u32	flows;		/* that were used */
 	u64	rate;		/* bytes per second */
 	u64	free;		/* ns: from then on the link can send */
 	u32	most;		/* flows that were backlogged at once */
 	u32	longest;	/* packet, in bytes */
+	bool	overload;	/* of short flows */
 	u64	sent[LINK_FLOWS];	/* ns: when the last packet of each was */
 	u32	flow_of[LINK_NUMBERS];	/* by the packet's number */
 	u64	came[LINK_NUMBERS];	/* ns */
@@ -72,11 +75,12 @@ static void link_sender(struct sender *s)
 	static const u32 length[] = { 60, 200, 513, 1000, 1514, 1514 };
 	u64 own;
 
-	s->pattern = below(PATTERNS);
+	s->pattern = l->crowd && below(4) ? PAGES : below(PATTERNS);
 	s->shape = shape[below(ARRAY_SIZE(shape))];
 	s->len = length[below(ARRAY_SIZE(length))];
 	s->burst = s->pattern == STEADY || s->pattern == TUPLES ? 1 : 1 + below(40);
 	s->left = 0;
+	s->each = l->crowd ? 2 + below(32) : 0;
 	/* From a 32nd of the link to twice that */
 	own = max_t(u64, l->rate >> 5, 1) << below(7);
 	s->gap = div64_u64((u64)s->burst * s->len * NSEC_PER_SEC, own);
@@ -94,7 +98,7 @@ static void link_send(struct sender *s, u32 count)
 	while (count--) {
 		if (s->pattern == TUPLES || (s->pattern == PAGES && !s->left--)) {
 			link_flow(s);
-			s->left = below(64);
+			s->left = s->each ? s->each - 1 : below(64);
 		}
 		r.flow = s->flow;
 		number = (kernel.numbers + 1) % LINK_NUMBERS;
@@ -131,7 +135,8 @@ static void link_serve(bool ended)
 	struct sender *s;
 	u32 len;
 
-	l->most = max(l->most, sf_table_queued(table) + !!table->elsewhere);
+	l->most = max(l->most, sf_table_queued(table) + !!table->overflow);
+	l->overload |= ((struct sf_policy *)sched())->top.overload;
 	if (!dequeue())
 		return;
 	len = qdisc_pkt_len(t.sent);
@@ -183,7 +188,9 @@ static void link_sequence(void)
 	l->flows = 0;
 	l->most = 0;
 	l->longest = ETH_FRAME_LEN;
+	l->overload = false;
 	l->senders = 1 + below(SENDERS);
+	l->crowd = !below(4);
 	for (i = 0; i < l->senders; i++)
 		link_sender(&l->sender[i]);
 	end = kernel.now + magnitude(NSEC_PER_SEC, 5);
@@ -207,6 +214,7 @@ static void link_sequence(void)
 		if (!below(256))
 			link_sender(&l->sender[which]);
 	}
+	fuzz_counts.overloads += l->overload;
 	check_all();
 	destroy(true);
 }

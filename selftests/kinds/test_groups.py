@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Flows in groups (groups.h), so that nobody starves: by examples; the kinds have the models."""
+"""Flows in groups (policy.h), so that nobody starves: by examples; the kinds have the models."""
 
 import time
 from collections.abc import Callable

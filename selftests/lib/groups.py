@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The reference model of the kinds with groups of flows (groups.h), by lists that are searched.
+"""The reference model of the kinds with groups of flows (policy.h), by lists that are searched.
 
 Newcomers are flows of which nothing was served yet; they go by arrival, their sorts in turn. The
 others go by their rank, which is the kind's, but for long ones, which take turns. Nothing here

@@ -428,7 +428,7 @@ def linger(number: int) -> Option:
     return Option(number, "linger", MS, 1000, 0, 60000, (20, 0))
 
 
-# Those of the kinds with groups of flows (groups.h)
+# Those of the kinds with groups of flows (policy.h)
 
 
 def plain(number: int) -> Option:
@@ -457,7 +457,7 @@ NUMBERS = 9  # attributes of a build for tests
 
 def numbers(last: int, groups: bool) -> tuple[Option, ...]:
     """Those of a build for tests (include/shortfirst/test_numbers.h), which a user has not; with
-    `groups` those of groups.h, too. `last` is the last attribute of others."""
+    `groups` those of policy.h, too. `last` is the last attribute of others."""
 
     def number(at: int, name: str, unit: Unit, *names: str) -> Option:
         return Option(last + 1 + at, name, unit, U32_MAX, 0, U32_MAX, (), names=names)
