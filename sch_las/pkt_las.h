@@ -41,7 +41,9 @@ enum {
 				 */
 #define TC_LAS_BUFFER_MIN	10
 #define TC_LAS_BUFFER_MAX	60000
-	TCA_LAS_PLAIN,		/* u32, 1: the policy as published */
+	TCA_LAS_PLAIN,		/* u32, 1: the policy as published. When it changes, BUFFER
+				 * and TARGET become 0, or their defaults, unless given.
+				 */
 	TCA_LAS_LOG,		/* u32, thousandths of the K by which flows of the
 				 * priority class rank: (log2 x)^(1/K), x attained in
 				 * 1500 bytes (las-rai2004 section 6)
@@ -124,13 +126,11 @@ struct tc_las_xstats {
 				 */
 	__u64	gso_split;	/* GSO packets that were split */
 	__u64	drop_buffer;	/* packets dropped because of buffer */
-	__u64	drop_new;	/* packets of new flows that were not queued because
-				 * of newcomers
+	__u64	drop_new;	/* packets of new flows that were not queued, since
+				 * too many new flows waited
 				 */
 	__u64	drop_codel;	/* packets of long flows that CoDel has dropped */
-	__u64	marked;		/* packets of these that it has marked instead, and
-				 * those marked because of ce_threshold
-				 */
+	__u64	marked;		/* packets of these that it has marked instead */
 	__u32	flows_new;	/* flows that hold packets and of which none was
 				 * sent yet
 				 */

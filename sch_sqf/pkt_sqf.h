@@ -51,7 +51,9 @@ enum {
 				 */
 #define TC_SQF_BUFFER_MIN	10
 #define TC_SQF_BUFFER_MAX	60000
-	TCA_SQF_PLAIN,		/* u32, 1: the policy as published */
+	TCA_SQF_PLAIN,		/* u32, 1: the policy as published. When it changes, BUFFER
+				 * and TARGET become 0, or their defaults, unless given.
+				 */
 	TCA_SQF_POLICY,		/* u32, TC_SQF_POLICY_* */
 	TCA_SQF_DROP_HEAD,	/* u32, 1: the longest queue loses its first packet
 				 * when the buffer is full, not its last
@@ -126,13 +128,11 @@ struct tc_sqf_xstats {
 				 * packet if the buffer is full, plain: the longest
 				 */
 	__u64	drop_buffer;	/* packets dropped because of buffer */
-	__u64	drop_new;	/* packets of new flows that were not queued because
-				 * of newcomers
+	__u64	drop_new;	/* packets of new flows that were not queued, since
+				 * too many new flows waited
 				 */
 	__u64	drop_codel;	/* packets of long flows that CoDel has dropped */
-	__u64	marked;		/* packets of these that it has marked instead, and
-				 * those marked because of ce_threshold
-				 */
+	__u64	marked;		/* packets of these that it has marked instead */
 	__u32	flows_new;	/* flows that hold packets and of which none was
 				 * sent yet
 				 */

@@ -51,7 +51,7 @@ _BRINGS = {
     "policy_drop": "drops",
     "policy_next": "dequeueing",
     "policy_dump": "",
-    "groups": "enqueueing",
+    "policy": "enqueueing",
     "las_log": "LAS-log",
     "sch_las": "the qdisc",
 }

@@ -24,7 +24,7 @@
  * 4. The first short flow goes before all others if it has SF_SMALL bytes at most, for an eighth of
  *    what the others send: a call.
  * 5. New flows are bounded to SF_NEW_MAX, so a flood of new tuples delays new flows only. A
- *    flood of short flows is an overload: until it ends young flows count as new ones.
+ *    flood of short flows is an overload: until it ends young flows are new again, and take turns.
  * 6. What a flow has attained decays while it has no backlog. Sparse flows keep what max-min
  *    fairness would give them, so that calls, video and VPNs remain short: policy_decay.h.
  * 7. A full buffer drops from the class that holds more than its share: policy_drop.h. Beyond

@@ -96,7 +96,7 @@ static inline u32 sf_policy_bulk_share(const struct sf_policy *p, const struct s
 
 	if (!l->bulk_overdue || !longs || !p->bulk_share)
 		return p->bulk_share;
-	return max(p->bulk_share, min(longs * 100 / (longs + others), SF_OVERDUE_SHARE));
+	return max(p->bulk_share, min_t(u32, longs * 100 / (longs + others), SF_OVERDUE_SHARE));
 }
 
 /*

@@ -199,10 +199,14 @@ static __always_inline struct sk_buff *sf_policy_take_short(struct Qdisc *sch,
 		h->backlog -= qdisc_pkt_len(skb);
 		sf_host_attain(&p->hosts, h, qdisc_pkt_len(skb));
 	}
-	if (!queue->qlen)
+	if (!queue->qlen) {
 		sf_policy_emptied(p, queue);
-	else
-		sf_policy_place(p, queue, order);
+		return skb;
+	}
+	sf_policy_place(p, queue, order);
+	/* In an overload young flows take turns: those ahead may get more packets for ever. */
+	if (unlikely(sf_policy_is_new(queue->class)) && sf_policy_lists(p, queue) == l)
+		l->first[queue->class] = queue->listed.next;
 	return skb;
 }
 

@@ -70,11 +70,11 @@
 #define SF_EQUAL_MAX		16
 #define SF_DROP_HEAP_FIXES	4096
 
-/* Fixed points, and what an overdue packet costs: hundredths of bytes */
+/* Fixed points; the credit with which an overdue flow is sought, in hundredths of bytes */
 #define SF_DECAY_SHIFT		16
 #define SF_SMOOTH_SHIFT		8
 #define SF_OVERDUE_PRICE	(100 * ETH_FRAME_LEN)
-#define SF_SCAN_PAUSE_SHIFT	8
+#define SF_SCAN_PAUSE_SHIFT	8	/* of debt_max: until the next search if there is none */
 
 #define SF_ROOM_MIN		(64 << 10)	/* bytes that may wait on the slowest link */
 #define SF_HOST_FLOWS		32		/* flow records for each host record */

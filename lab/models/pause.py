@@ -3,8 +3,7 @@
 
 Whatever the others send, a flow that has packets waiting sends one within PAUSE seconds, and the
 time in which the link sends TURNS packets of each flow that is backlogged. docs/design.md has the
-proof, and what is different for young flows in an overload. It holds for packets that are sent: one
-that is dropped is not waited for.
+proof. It holds for packets that are sent: one that is dropped is not waited for.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PAUSE = 5.0  # seconds
-TURNS = 20  # packets of each backlogged flow
+TURNS = 40  # packets of each backlogged flow
 LEAST = 0.5  # seconds: what is shorter is not compared with what is allowed
 
 

@@ -14,7 +14,7 @@
 #define _FUZZ_LINK_H
 
 #define LINK_PAUSE	(5 * (u64)NSEC_PER_SEC)
-#define LINK_TURNS	20	/* packets of each backlogged flow */
+#define LINK_TURNS	20	/* packets of each backlogged flow: half of what is guaranteed */
 #define SENDERS		24
 #define LINK_FLOWS	65536
 #define LINK_NUMBERS	BIT(17)	/* of packets that may wait at once, a power of two */

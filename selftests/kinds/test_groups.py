@@ -185,7 +185,7 @@ def test_a_crowd_of_short_flows(gate: Callable[..., Gate], words: str) -> None:
     shown = d0.show()
     assert (shown["flows_new"], shown["drop_new"]) == (6, 1)
     out = d0.order()
-    assert sorted(set(out[:6])) == [4, 8, 20, 1000]  # each sort has its turn, and who waits
+    assert sorted(set(out[:6])) == [4, 5, 8, 20, 1000]  # each sort has its turn, and who waits
     crowd(d0, udp[:3])
 
 
@@ -241,6 +241,22 @@ def test_an_old_flow_in_a_crowd(
     crowd(d0, known_flows(d0, 4))
     d0.send(A.frame(100, 0))
     assert d0.show()["flows_new"] == news
+
+
+def test_young_flows_take_turns_in_an_overload(gate: Callable[..., Gate], words: str) -> None:
+    """One that always has more packets does not keep those behind it waiting."""
+    d0 = gate(f"{words} newcomers 4 known_share 50% {HUGE_IDLE}")
+    attain(d0, A, 100)
+    attain(d0, B, 100)
+    crowd(d0, known_flows(d0, 4))
+    for ident in range(1, 5):
+        d0.send(A.frame(100, ident))
+    d0.send(B.frame(100, 100))
+    out = []
+    for ident in range(5, 10):
+        out += [found for found in d0.order(1) if found <= 100]
+        d0.send(A.frame(100, ident))
+    assert 100 in out
 
 
 def first(d0: Gate, count: int, least: int) -> int:

@@ -317,6 +317,12 @@ class Groups(BaseModel):
             self.turns.add(queue.host, (host.tag, self.arrivals))
         host.turns.append(queue)
 
+    def _rotate(self, queue: Queue) -> None:
+        """One that is a newcomer although it is known takes turns with others."""
+        if queue.group == NEW and queue.known:
+            self.news.remove(queue)
+            self.news.append(queue)
+
     def _place(self, queue: Queue) -> None:
         queue.seen = self.now
         if not queue.packets:
@@ -428,6 +434,7 @@ class Groups(BaseModel):
         _, packet = queue.packets.pop(0)
         self.sent += packet.length
         self._place(queue)
+        self._rotate(queue)
         if not ahead and name is None:
             if self.overdue >= OWED:
                 self.overdue = 0  # nobody has waited for long
