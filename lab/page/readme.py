@@ -48,7 +48,7 @@ FORGED = {
 FORGED_QDISCS = {
     "las": "las",
     "las-hosts": "las hosts src",
-    "las-hosts-1024": "las hosts src host_records 1024",
+    "las-hosts-1024": "las hosts src flows 32768",
     "sqf-hosts": "sqf hosts src",
     "cake-hosts": "cake dual-srchost",
     "fq_codel": "fq_codel",
