@@ -93,10 +93,10 @@ static u64 las_drop_rank(const struct sf_policy *p, const struct sf_queue *queue
 }
 
 /* sf_order.victim: as published the queue with the last packet of the order */
-static struct sf_queue *las_victim(const struct sf_policy *p, struct sf_queue *loser,
+static struct sf_queue *las_victim(const struct sf_policy *p, struct sf_queue *candidate,
 				   struct sf_queue *ranked, struct sf_queue *newest)
 {
-	struct sf_queue *found[] = { loser, ranked, newest }, *last = NULL;
+	struct sf_queue *found[] = { candidate, ranked, newest }, *last = NULL;
 	u64 rank, most = 0;
 	u32 i;
 

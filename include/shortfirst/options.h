@@ -95,9 +95,9 @@ struct sf_option {
 	}
 
 /* The rows of those that several have */
-/* ms; us */
-#define SF_POLICY_BUFFER	500
-#define SF_POLICY_TARGET	5000
+/* Defaults of las and sqf, but for `plain` */
+#define SF_POLICY_BUFFER	500	/* ms */
+#define SF_POLICY_TARGET	5000	/* us */
 
 #define SF_BUFFER(KIND, ms)						\
 	{								\

@@ -374,7 +374,7 @@ static void sf_policy_reset(struct Qdisc *sch)
 	sf_hosts_clear(&p->hosts);
 }
 
-/* The attributes of the options that every such kind has; options.h has their rows. */
+/* Attributes of the options that las and sqf share; options.h has their rows. */
 struct sf_policy_attributes {
 	u16	plain;
 	u16	buffer;
@@ -447,7 +447,7 @@ static inline void sf_policy_follow_plain(const struct sf_policy_attributes *at,
 /* Set the numbers of the policy; `plain` has none of its rules. */
 static void sf_policy_set_policy(struct sf_policy *p, const u64 *opt, u16 last, bool plain)
 {
-	u32 known_share = sf_number(opt, last, SF_NUMBER_KNOWN_SHARE, plain ? 0 : SF_SHORT_SHARE);
+	u32 short_share = sf_number(opt, last, SF_NUMBER_KNOWN_SHARE, plain ? 0 : SF_SHORT_SHARE);
 	u32 share = sf_number(opt, last, SF_NUMBER_FORGIVE_SHARE, plain ? 0 : SF_DECAY_SHARE);
 
 	p->bulk_most = sf_number(opt, last, SF_NUMBER_FAIR, plain ? 0 : SF_BULK_FROM) ?: SF_NEVER;
@@ -455,9 +455,9 @@ static void sf_policy_set_policy(struct sf_policy *p, const u64 *opt, u16 last, 
 	p->new_max = sf_number(opt, last, SF_NUMBER_NEWCOMERS, plain ? 0 : SF_NEW_MAX) ?:
 			   U32_MAX;
 	/* While it is 0 subclasses take no turns. */
-	if (!p->short_share != !known_share)
+	if (!p->short_share != !short_share)
 		sf_lists_forget_turns(&p->top);
-	p->short_share = known_share;
+	p->short_share = short_share;
 	p->bulk_share = sf_number(opt, last, SF_NUMBER_LONG_SHARE, plain ? 0 : SF_BULK_SHARE);
 	p->quantum = sf_number(opt, last, SF_NUMBER_QUANTUM, ETH_FRAME_LEN);
 	p->visible = sf_number(opt, last, SF_NUMBER_RANK, !plain);

@@ -137,13 +137,13 @@ static inline u64 sf_policy_waiting_others(const struct sf_lists *l)
 static __always_inline void sf_policy_count(struct sf_policy *p, const struct sf_queue *queue,
 					    u32 bytes)
 {
-	u8 group = queue->class;
+	u8 class = queue->class;
 
 	if (unlikely(queue->in_host_lists)) {
-		p->hosts.own[queue->host].backlog[group] += bytes;
-		group = SF_BULK;
+		p->hosts.own[queue->host].backlog[class] += bytes;
+		class = SF_BULK;
 	}
-	p->top.backlog[group] += bytes;
+	p->top.backlog[class] += bytes;
 }
 
 /* Count bytes that leave it. */
@@ -160,19 +160,19 @@ static __always_inline void sf_policy_add(struct sf_policy *p, struct sf_lists *
 					  struct sf_queue *queue, const struct sf_order *order)
 {
 	struct sf_flow *f = sf_policy_flow(p, queue);
-	u8 group = queue->class;
+	u8 class = queue->class;
 
-	sf_lists_count(l, group, p->debt_max);
-	if (group == SF_SHORT) {
-		l->overload |= l->queues[group] >= p->new_max ||
-			    (l->queues[group] >= SF_OVERLOAD &&
-			     l->backlog[group] > p->s.link.room / 2);
+	sf_lists_count(l, class, p->debt_max);
+	if (class == SF_SHORT) {
+		l->overload |= l->queues[class] >= p->new_max ||
+			    (l->queues[class] >= SF_OVERLOAD &&
+			     l->backlog[class] > p->s.link.room / 2);
 		queue->rank = order->rank(p, f, queue);
 		rb_add_cached(&queue->node, &l->ranked, sf_policy_less);
 		return;
 	}
-	sf_list_add(p->s.table.queues, &l->first[group], sf_policy_number(p, queue));
-	if (group == SF_BULK) {
+	sf_list_add(p->s.table.queues, &l->first[class], sf_policy_number(p, queue));
+	if (class == SF_BULK) {
 		codel_vars_init(&queue->codel);
 		/* A deficit is kept. */
 		f->deficit = min(f->deficit, 0) + (s32)p->quantum;
@@ -185,24 +185,24 @@ static __always_inline void sf_policy_add(struct sf_policy *p, struct sf_lists *
 static __always_inline void sf_policy_del(struct sf_policy *p, struct sf_lists *l,
 					  struct sf_queue *queue)
 {
-	u8 group = queue->class;
+	u8 class = queue->class;
 
-	sf_lists_uncount(l, group);
-	if (sf_policy_is_new(group))
+	sf_lists_uncount(l, class);
+	if (sf_policy_is_new(class))
 		l->new_flows--;
-	if (group == SF_SHORT)
+	if (class == SF_SHORT)
 		rb_erase_cached(&queue->node, &l->ranked);
 	else
-		sf_list_del(p->s.table.queues, &l->first[group], sf_policy_number(p, queue));
+		sf_list_del(p->s.table.queues, &l->first[class], sf_policy_number(p, queue));
 }
 
 /* Let a queue enter a class, in its host's own lists or in the top ones. */
 static __always_inline void sf_policy_enter(struct sf_policy *p, struct sf_queue *queue,
-					    u8 group, bool own, const struct sf_order *order)
+					    u8 class, bool own, const struct sf_order *order)
 {
 	struct sf_lists *l = &p->top;
 
-	queue->class = group;
+	queue->class = class;
 	queue->in_host_lists = own;
 	sf_policy_count(p, queue, queue->backlog);
 	if (unlikely(own)) {
@@ -323,7 +323,7 @@ static inline void sf_policy_take_host_of(struct sf_policy *p, const struct sf_q
 }
 
 /* Move a backlogged queue to another class, or to its first one. */
-static noinline void sf_policy_move(struct sf_policy *p, struct sf_queue *queue, u8 group,
+static noinline void sf_policy_move(struct sf_policy *p, struct sf_queue *queue, u8 class,
 				    bool own, const struct sf_order *order)
 {
 	if (queue->class != SF_UNASSIGNED) {
@@ -332,7 +332,7 @@ static noinline void sf_policy_move(struct sf_policy *p, struct sf_queue *queue,
 	} else if (queue->host) {
 		sf_policy_take_host_of(p, queue);
 	}
-	sf_policy_enter(p, queue, group, own, order);
+	sf_policy_enter(p, queue, class, own, order);
 	/* It may be a better drop candidate there. */
 	if (queue->on_drop_heap)
 		sf_policy_drop_node_moved(p, queue, order);
@@ -365,13 +365,13 @@ static noinline void sf_policy_rank_again(struct sf_policy *p, struct sf_queue *
 }
 
 static __always_inline void sf_policy_place_host(struct sf_policy *p, struct sf_queue *queue,
-						 u8 group, const struct sf_order *order)
+						 u8 class, const struct sf_order *order)
 {
-	bool own = group == SF_BULK || sf_host_over(&p->hosts, &p->hosts.host[queue->host]);
+	bool own = class == SF_BULK || sf_host_over(&p->hosts, &p->hosts.host[queue->host]);
 
-	if (group != queue->class || own != queue->in_host_lists)
-		sf_policy_move(p, queue, group, own, order);
-	else if (group == SF_SHORT)
+	if (class != queue->class || own != queue->in_host_lists)
+		sf_policy_move(p, queue, class, own, order);
+	else if (class == SF_SHORT)
 		sf_policy_rank_again(p, queue, order);
 }
 
@@ -380,15 +380,15 @@ static __always_inline void sf_policy_place(struct sf_policy *p, struct sf_queue
 					    const struct sf_order *order)
 {
 	struct sf_flow *f = sf_policy_flow(p, queue);
-	u8 group = sf_policy_class(p, queue, f, order);
+	u8 class = sf_policy_class(p, queue, f, order);
 
-	if (group == SF_BULK)
+	if (class == SF_BULK)
 		f->attained = min(f->attained, p->bulk_from + SF_BULK_MARGIN);
 	if (unlikely(queue->host))
-		sf_policy_place_host(p, queue, group, order);
-	else if (group != queue->class)
-		sf_policy_move(p, queue, group, false, order);
-	else if (group == SF_SHORT)
+		sf_policy_place_host(p, queue, class, order);
+	else if (class != queue->class)
+		sf_policy_move(p, queue, class, false, order);
+	else if (class == SF_SHORT)
 		sf_policy_rank_again(p, queue, order);
 }
 

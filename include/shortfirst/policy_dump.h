@@ -148,8 +148,7 @@ static void sf_policy_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 		__st->drop_buffer = __p->s.drop_buffer;				\
 		__st->drop_new = __p->drop_new;					\
 		__st->drop_codel = __p->codel_stats.drop_count;			\
-		__st->marked = (u64)__p->codel_stats.ecn_mark +			\
-			       __p->codel_stats.ce_mark;			\
+		__st->marked = __p->codel_stats.ecn_mark;			\
 		__st->flows_new = __p->top.new_flows;				\
 		__st->flows_long = __p->top.queues[SF_BULK];		\
 		__st->flows_queued = sf_table_queued(&__p->s.table) +		\

@@ -52,7 +52,7 @@ static inline u32 sf_policy_codel_drops(const struct sf_policy *p)
 
 static inline u32 sf_policy_codel_marks(const struct sf_policy *p)
 {
-	return p->codel_stats.ecn_mark + p->codel_stats.ce_mark;
+	return p->codel_stats.ecn_mark;
 }
 
 /* Count a bulk flow's packet that is sent, and those that CoDel dropped or marked before it. */
@@ -71,7 +71,7 @@ static struct sk_buff *sf_policy_codel_take(struct codel_vars *vars, void *ctx)
 	return queue->qlen ? sf_policy_take(ctx, queue) : NULL;
 }
 
-/* CoDel never drops the last packet of the qdisc, so the parent is told of no empty class. */
+/* CoDel never drops the last packet of the qdisc, so the parent never sees an empty class. */
 static void sf_policy_codel_drop(struct sk_buff *skb, void *ctx)
 {
 	struct Qdisc *sch = ctx;
@@ -320,7 +320,7 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 							   const struct sf_order *order)
 {
 	struct sf_policy *p = qdisc_priv(sch);
-	struct sf_queue *queue, *owed, *ahead;
+	struct sf_queue *queue, *overdue, *express;
 	struct sk_buff *skb;
 	u32 share, moved;
 	bool alone, due;
@@ -329,8 +329,8 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 		alone = l->busy == BIT(SF_BULK);
 		share = sf_policy_bulk_share(p, l);
 		due = l->queues[SF_BULK] && (l->bulk_credit > 0 || alone);
-		ahead = sf_policy_next_express(p, l);
-		if (due && !ahead) {
+		express = sf_policy_next_express(p, l);
+		if (due && !express) {
 			l->bulk_overdue = !alone;
 			skb = top && unlikely(p->hosts.by) ? sf_policy_take_host(sch, order) :
 							     sf_policy_take_bulk(sch, l);
@@ -339,10 +339,10 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 			sf_lists_allow_express(l, qdisc_pkt_len(skb));
 			return skb;
 		}
-		owed = NULL;
-		if (unlikely(l->overdue_credit >= SF_OVERDUE_PRICE && !due && !ahead))
-			owed = sf_policy_next_overdue(p, l);
-		queue = ahead ?: owed ?: sf_policy_next_short(p, l);
+		overdue = NULL;
+		if (unlikely(l->overdue_credit >= SF_OVERDUE_PRICE && !due && !express))
+			overdue = sf_policy_next_overdue(p, l);
+		queue = express ?: overdue ?: sf_policy_next_short(p, l);
 		if (!top || likely(!queue->host) || moved == SF_MOVED ||
 		    !sf_host_over(&p->hosts, &p->hosts.host[queue->host]))
 			break;
@@ -354,16 +354,16 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 	if (!l->queues[SF_BULK] && !l->bulk_overdue)
 		l->bulk_credit -= (s64)share * qdisc_pkt_len(skb);
 	/* Shares are of what is not express, or credit might grow without bound. */
-	if (queue == ahead) {
+	if (queue == express) {
 		l->express -= SF_EIGHTH * min_t(u32, qdisc_pkt_len(skb), SF_SMALL);
 		return skb;
 	}
 	if (l->queues[SF_BULK])
 		l->bulk_credit += (s64)share * qdisc_pkt_len(skb);
-	if (owed)
+	if (overdue)
 		sf_lists_allow_express(l, qdisc_pkt_len(skb));
 	share = sf_policy_overloaded(p, l) ? max(p->short_share, p->bulk_share) : p->bulk_share;
-	l->overdue_credit += (s64)qdisc_pkt_len(skb) * (s32)(owed ? share - 100 : share);
+	l->overdue_credit += (s64)qdisc_pkt_len(skb) * (s32)(overdue ? share - 100 : share);
 	return skb;
 }
 

@@ -53,7 +53,7 @@
 #define SF_EPOCH		HZ		/* an epoch without a measurement */
 #define SF_EXPIRE		4		/* times `buffer`: a packet is of no use */
 
-/* Short flows are in overload if so many hold half of what may wait. */
+/* Short flows are in overload if this many hold half of what may wait. */
 #define SF_OVERLOAD		(SF_NEW_MAX / SF_SUBCLASSES)
 
 /*

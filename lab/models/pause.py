@@ -24,7 +24,7 @@ class Longest:
 
 
 def allowed(flows: float, packet: float, rate: float) -> float:
-    """Seconds, where at most so many flows are backlogged; `packet` in bytes, rate in bytes/s"""
+    """Seconds, where `flows` are backlogged at most; `packet` in bytes, rate in bytes/s"""
     return PAUSE + TURNS * flows * packet / rate
 
 
