@@ -25,6 +25,7 @@ from .build import (
     HERE,
     KINDS,
     TREE,
+    Variant,
     build,
     copy_sources,
     corpus,
@@ -170,6 +171,18 @@ def _processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def with_fault(fault: dict[str, str], tree: Path, variant: Variant) -> Path:
+    """The program built from a copy of the sources in @tree into which the fault has been put."""
+    copy_sources(tree)
+    path = tree / fault["file"]
+    text = path.read_text()
+    if text.count(fault["was"]) != 1:
+        raise VMError(f"{fault['file']} is not as the fault {fault['name']!r} wants it")
+    path.write_text(text.replace(fault["was"], fault["is"]))
+    (program,) = build(variant, [fault["kind"]], tree, tree)
+    return program
+
+
 def seeded(time: int, from_nothing: bool) -> int:
     """Is each bug found that is put into a copy of the sources, by what is kept in the tree or from
     nothing? Time is a processor's: what else the machine does is not to change the answer."""
@@ -178,13 +191,7 @@ def seeded(time: int, from_nothing: bool) -> int:
     missed = 0
     for number, bug in enumerate(bugs):
         tree = BUILD / "seeded" / str(number)
-        copy_sources(tree)
-        path = tree / bug["file"]
-        text = path.read_text()
-        if text.count(bug["was"]) != 1:
-            raise VMError(f"{bug['file']} is not as the bug {bug['name']!r} wants it")
-        path.write_text(text.replace(bug["was"], bug["is"]))
-        (program,) = build(fuzzer(), [bug["kind"]], tree, tree)
+        program = with_fault(bug, tree, fuzzer())
         began = _processor_time()
         said, well = fuzz(bug["kind"], program, 0, tree, limit, from_nothing)
         missed += well
@@ -217,15 +224,8 @@ def link(sequences: int, seed: int) -> int:
     faults = tomllib.loads((HERE / "starving.toml").read_text())["fault"]
     programs = [(kind, program, sequences) for kind, program in names.items()]
     for number, fault in enumerate(faults):
-        tree = BUILD / "starving" / str(number)
-        copy_sources(tree)
-        path = tree / fault["file"]
-        text = path.read_text()
-        if text.count(fault["was"]) != 1:
-            raise VMError(f"{fault['file']} is not as the fault {fault['name']!r} wants it")
-        path.write_text(text.replace(fault["was"], fault["is"]))
-        (program,) = build(soak(), [fault["kind"]], tree, tree)
-        programs.append((f"{fault['kind']}, {fault['name']}", program, min(sequences, FEW)))
+        program = with_fault(fault, BUILD / "starving" / str(number), soak())
+        programs.append((f"{fault['kind']}, {fault['name']}", program, FEW))
 
     def one(name: str, program: Path, count: int) -> tuple[str, bool, str]:
         began = time.monotonic()

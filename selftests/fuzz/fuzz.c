@@ -935,6 +935,36 @@ enum {
 	SPECIAL		= 128,
 };
 
+/* A qdisc of the kind as a root, of which nothing has been sent */
+static struct Qdisc *root_new(void)
+{
+	struct Qdisc *sch = qdisc_new(kernel.ops, kernel.ops->priv_size);
+
+	begin(true);
+	memset(t.last, 0, sizeof(t.last));
+	t.sent_bytes = 0;
+	t.sent_packets = 0;
+	t.uncaused = 0;
+	kernel.unsplit = 0;
+	sch->enqueue = kernel.ops->enqueue;
+	sch->dequeue = kernel.ops->dequeue;
+	sch->handle = HANDLE;
+	sch->parent = TC_H_ROOT;
+	t.sch = sch;
+	t.root = sch;
+	return sch;
+}
+
+/* Let the device have it, or what it is the leaf of. */
+static void attach(unsigned long jiffies_from)
+{
+	t.queue.dev = &device;
+	t.queue.qdisc = t.root;
+	t.queue.qdisc_sleeping = t.root;
+	kernel.now = NSEC_PER_SEC;
+	kernel_jiffies(jiffies_from);
+}
+
 /* Make one, or fail to. */
 static bool create(void)
 {
@@ -945,19 +975,9 @@ static bool create(void)
 	u32 i;
 	int err;
 
-	begin(true);
-	memset(t.last, 0, sizeof(t.last));
-	t.sent_bytes = 0;
-	t.sent_packets = 0;
-	t.uncaused = 0;
-	kernel.unsplit = 0;
-	sch = qdisc_new(kernel.ops, kernel.ops->priv_size);
-	sch->enqueue = kernel.ops->enqueue;
-	sch->dequeue = kernel.ops->dequeue;
-	sch->handle = how & UNNAMED ? 0 : HANDLE;
-	sch->parent = TC_H_ROOT;
-	t.sch = sch;
-	t.root = sch;
+	sch = root_new();
+	if (how & UNNAMED)
+		sch->handle = 0;
 	if (how & LEAF) {
 		kernel.parent = qdisc_new(NULL, 0);
 		kernel.parent->flags = how & DEQUEUE_DROPS ? TCQ_F_DEQUEUE_DROPS : 0;
@@ -965,13 +985,9 @@ static bool create(void)
 		sch->parent = 0x10001;
 		t.root = kernel.parent;
 	}
-	t.queue.dev = &device;
-	t.queue.qdisc = t.root;
-	t.queue.qdisc_sleeping = t.root;
 	if (how & STAB)
 		t.root->stab = stab_new(byte());
-	kernel.now = NSEC_PER_SEC;
-	kernel_jiffies(how & LATE ? U32_MAX - (u32)byte() * HZ : 1000);
+	attach(how & LATE ? U32_MAX - (u32)byte() * HZ : 1000);
 	/* What they do when they are full is what is of interest: small tables, mostly. */
 	for (i = 0; i < OPTIONS.count; i++)
 		if (OPTIONS.rows[i].fixed)

@@ -18,7 +18,7 @@
 #define SENDERS		24
 #define LINK_FLOWS	65536
 #define LINK_NUMBERS	BIT(17)	/* of packets that may wait at once, a power of two */
-#define LINK_PACKETS	3000	/* with so many sent senders end */
+#define LINK_PACKETS	3000	/* sent by the link: then senders end */
 
 enum pattern { STEADY, BURSTS, GREEDY, TUPLES, PAGES, PATTERNS };
 
@@ -155,23 +155,8 @@ static void link_create(void)
 {
 	struct netlink_ext_ack extack = {};
 
-	begin(true);
-	memset(t.last, 0, sizeof(t.last));
-	t.sent_bytes = 0;
-	t.sent_packets = 0;
-	t.uncaused = 0;
-	kernel.unsplit = 0;
-	kernel.now = NSEC_PER_SEC;
-	kernel_jiffies(1000);
-	t.sch = qdisc_new(kernel.ops, kernel.ops->priv_size);
-	t.sch->enqueue = kernel.ops->enqueue;
-	t.sch->dequeue = kernel.ops->dequeue;
-	t.sch->handle = HANDLE;
-	t.sch->parent = TC_H_ROOT;
-	t.root = t.sch;
-	t.queue.dev = &device;
-	t.queue.qdisc = t.sch;
-	t.queue.qdisc_sleeping = t.sch;
+	root_new();
+	attach(1000);
 	CHECK(!kernel.ops->init(t.sch, NULL, &extack));
 	options_changed();
 	fuzz_counts.made++;
