@@ -434,7 +434,7 @@ static inline void sf_host_end(struct sf_hosts *hosts, u32 n)
 	sf_heap_remove(&hosts->turns, n);
 }
 
-/* The host whose turn it is; one has packets in lists of its own */
+/* The next host in the round-robin; one has packets in its own lists */
 static inline u32 sf_host_next(struct sf_hosts *hosts)
 {
 	/* Not less than it was: else each that comes back would be behind the one before. */

@@ -402,8 +402,9 @@ static inline codel_time_t sf_codel_us(u32 us)
 }
 
 /*
- * Hosts are told apart in another way: forget all. Backlogged flows belong to host 1 until their
- * queue is empty. Returns whether it is another way.
+ * Set which address is a host's, and whether NAT is undone. If that changes, all host records are
+ * cleared, and backlogged flows belong to host 1 until their queue is empty. Returns whether it
+ * changed.
  */
 static bool sf_policy_set_hosts(struct sf_policy *p, u32 by, bool nat)
 {
@@ -464,8 +465,9 @@ static void sf_policy_set_policy(struct sf_policy *p, const u64 *opt, u16 last, 
 }
 
 /*
- * CoDel's interval is 20 times its target (RFC 8289), or with `ingress` 10 times: a bottleneck
- * elsewhere holds more the later a flow slows down. It is a millisecond at least.
+ * CoDel's interval is 20 times its target (RFC 8289), or with `ingress` 10 times: the
+ * bottleneck is then another device's, and holds more the later a flow slows down. It is a
+ * millisecond at least.
  */
 static void sf_policy_set_codel(struct sf_policy *p, u32 target, bool ecn)
 {

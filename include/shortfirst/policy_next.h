@@ -367,7 +367,7 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 	return skb;
 }
 
-/* Take the next packet of the host whose turn it is. */
+/* Take a packet of the next host in the round-robin. */
 static noinline struct sk_buff *sf_policy_take_host(struct Qdisc *sch,
 						    const struct sf_order *order)
 {
