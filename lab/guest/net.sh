@@ -39,8 +39,8 @@ link() {
 		neigh add 10.0.$3.$5 lladdr 02:00:00:00:0$3:0$5 dev $2 nud permanent
 		neigh add fd00:0:0:$3::$5 lladdr 02:00:00:00:0$3:0$5 dev $2 nud permanent
 	END
-	# Packets as they are on a wire, not the stack's bundles of them
-	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off
+	# Packets as they are on a wire, or the stack's bundles of them
+	ip netns exec "$1" ethtool -K "$2" tso "${GSO:-off}" gso "${GSO:-off}" gro "${GSO:-off}"
 }
 
 namespace() { # NAME
@@ -280,6 +280,35 @@ tunnel_up() {
 	while [ ! -s /run/tunnel.log ]; do
 		kill -0 $! # else it has said why
 		sleep 0.01
+	done
+}
+
+# vpn_up: what goes between 10.0.5.1 at snd and 10.0.5.2 at rcv is in IPsec from the router on, which
+# encrypts nothing, but hides what is inside.
+vpn_up() {
+	local end mode="proto esp mode tunnel"
+	local out="tmpl src 10.0.2.2 dst 10.0.2.1 $mode" back="tmpl src 10.0.2.1 dst 10.0.2.2 $mode"
+
+	ip -n snd addr add 10.0.5.1/32 dev snd0
+	ip -n rcv addr add 10.0.5.2/32 dev rcv0
+	ip -n rcv route add 10.0.5.1 via 10.0.2.2 src 10.0.5.2
+	ip -n rtr -batch - <<-END
+		route add 10.0.5.1 via 10.0.1.1
+		route add 10.0.5.2 via 10.0.2.1
+		xfrm policy add dst 10.0.5.2/32 dir out $out
+		xfrm policy add dst 10.0.5.1/32 dir fwd $back
+	END
+	ip -n rcv -batch - <<-END
+		xfrm policy add dst 10.0.5.1/32 dir out $back
+		xfrm policy add dst 10.0.5.2/32 dir in $out
+	END
+	for end in rtr rcv; do
+		# shellcheck disable=SC2086 # words
+		ip -n $end xfrm state add src 10.0.2.2 dst 10.0.2.1 spi 5 $mode \
+			enc "ecb(cipher_null)" "" auth digest_null ""
+		# shellcheck disable=SC2086 # words
+		ip -n $end xfrm state add src 10.0.2.1 dst 10.0.2.2 spi 6 $mode \
+			enc "ecb(cipher_null)" "" auth digest_null ""
 	done
 }
 

@@ -32,6 +32,8 @@
 #   NAT            as in net.sh: rcv is behind it
 #   FETCH, PACKETS options and groups of fetch and packets
 #   TUNNEL         1: what is bulk's and cbr's goes through a tunnel (net.sh)
+#   VPN            1: the same through IPsec that begins in the router (net.sh)
+#   GSO            on: TCP sends bundles of packets (net.sh)
 #   LOSS           percent of snd's packets that are lost before the bottleneck
 #   PAIR           the policy of a pair of sched-tcp (net.sh), by way of which flowgen's downloads
 #                  go, and those groups of fetch that say so
@@ -166,6 +168,11 @@ if [ -n "${TUNNEL-}" ]; then
 	bulk_address=10.0.5.1
 	cbr_from=snd.in
 	cbr_to=rcv.in
+	cbr_address=10.0.5.2
+fi
+if [ -n "${VPN-}" ]; then
+	vpn_up
+	bulk_address=10.0.5.1
 	cbr_address=10.0.5.2
 fi
 for ns in $ends; do

@@ -343,6 +343,8 @@ def job_of(name: str, settings: Settings, qdisc: str, seed: int) -> Job:
     given["NAT"] = str(nat_of(settings) or "")
     given["ISP"] = isp_of(settings)
     given["TUNNEL"] = "1" if network.get("tunnel") and not alone else ""
+    given["GSO"] = "on" if network.get("gso") else ""
+    given["VPN"] = "1" if network.get("vpn") and not alone else ""
     given |= watch_of(settings, words)
     args = [f"{key}={value}" for key, value in given.items() if value]
     needs = [SCRIPT, "net.sh", *(name for name in PROGRAMS if given.get(name.upper()))]

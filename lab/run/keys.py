@@ -126,6 +126,8 @@ SETTINGS = {
         ),
         "adapted": number(0, MOST_LINKS, whole=True),
         "tunnel": SWITCH,
+        "vpn": SWITCH,
+        "gso": SWITCH,
         "nat": SWITCH,
         "isp": text(rf"{_RATE}/\d+(?:\.\d+)?", '"RATE/MS", as "12mbit/250"'),
         "ipv6": SWITCH,
@@ -401,18 +403,20 @@ class Refusals:
             f"network.groups has to tell of each of the {senders} links in which it is",
         )
         need(network.get("adapted", 0) <= senders, "network.adapted is more than there are links")
-        if network.get("tunnel"):
+        both = {"tunnel", "vpn"} <= network.keys()
+        need(not both, "have network.tunnel or network.vpn, not both")
+        for key in {"tunnel", "vpn"} & {key for key, value in network.items() if value}:
             inside = {"bulk", "steady"} & settings.keys()
-            need(bool(inside), "network.tunnel is for bulk and steady, and there is neither")
+            need(bool(inside), f"network.{key} is for bulk and steady, and there is neither")
             own = {"rtts", "access"} & settings.get("bulk", {}).keys()
-            need(not own and not senders, "in a network.tunnel bulk has no link of its own")
+            need(not own and not senders, f"in a network.{key} bulk has no link of its own")
             for name, flow in settings.get("steady", {}).items():
                 fits = flow.get("bytes", 0) <= MOST_TUNNELED
-                need(fits, f"steady.{name}.bytes may be {MOST_TUNNELED} in a network.tunnel")
+                need(fits, f"steady.{name}.bytes may be {MOST_TUNNELED} in a network.{key}")
         nat, ipv6 = network.get("nat", False), network.get("ipv6", False)
         need(not (nat and ipv6), "network.nat is of IPv4: have no network.ipv6")
         for key in ("nat", "ipv6") if nat or ipv6 else ():
-            own = "bulk" in settings or senders or network.get("tunnel")
+            own = "bulk" in settings or senders or {"tunnel", "vpn"} & network.keys()
             need(not (network.get(key) and own), f"network.{key} is not for bulk, links, tunnel")
         route = {"like", "window", "initcwnd", "rto_min"} & settings.get("tcp", {}).keys()
         need(not (ipv6 and route), f"tcp.{''.join(sorted(route)[:1])} is not for network.ipv6")
@@ -431,7 +435,8 @@ class Refusals:
             need("rtt" in network, "bulk.access is a link of its own: have no network.links")
             need("isp" not in network, "bulk.access is beside network.isp: have one of them")
         if bulk.get("reverse"):
-            own = "rtt" in network and "access" not in bulk and not network.get("tunnel")
+            own = "rtt" in network and "access" not in bulk
+            own = own and not {"tunnel", "vpn"} & network.keys()
             need(own, "bulk.reverse has no link of its own: no access, network.links or tunnel")
             shape = all(OWN_RATE in words for words in settings["qdiscs"].values())
             need(shape, f"bulk.reverse needs qdiscs that shape: have {OWN_RATE} in each")

@@ -196,6 +196,8 @@ def test_every_key_is_documented() -> None:
         ),
         ("[qdiscs]", "[quick]\nof = 'base'\nx = 1\n[qdiscs]", "quick.x is not known"),
         ("rtt = 6", "rtt = 6\ntunnel = true", "network.tunnel is for bulk and steady"),
+        ("rtt = 6", "rtt = 6\nvpn = true", "network.vpn is for bulk and steady"),
+        ("rtt = 6", "rtt = 6\ntunnel = true\nvpn = true", "network.tunnel or network.vpn"),
         (
             "rtt = 6",
             "rtt = 6\ntunnel = true\n[bulk]\nflows = 1\naccess = '1mbit'",
