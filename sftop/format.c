@@ -106,6 +106,8 @@ const char *format_end(char to[END_MAX], const struct entry *e, bool dst, const 
 	format_address(address, e, dst);
 	if (!*address)
 		*to = 0;
+	else if (dst && TOLD(e, INNER))
+		snprintf(to, END_MAX, "%.64s inner %u", name ? name : address, e->inner);
 	else if (!port)
 		snprintf(to, END_MAX, "%.64s", name ? name : address);
 	else if (name || e->address_len == 4)

@@ -10,7 +10,7 @@
 
 #define NUMBER_MAX	16
 #define ADDRESS_MAX	48	/* of IPv6 */
-#define END_MAX		72	/* an address, and a port */
+#define END_MAX		88	/* an address, and a port or a hash */
 #define ROW_TEXT_MAX	320
 
 /* A copy with ? for what cannot be printed */

@@ -62,7 +62,7 @@ struct entry {
 	__u32 record, host, named;
 	__u8 src[16], dst[16];
 	__u64 attained, bytes, packets;
-	__u32 drops, marks, waited, silent, flows, level, over;
+	__u32 drops, marks, waited, silent, flows, level, over, inner;
 	__u32 qlen, backlog;
 	float rate, drop_rate;	/* bytes, packets per second */
 };

@@ -264,6 +264,8 @@ static void json_ends(const struct entry *e)
 		json_text("dst", format_address(text, e, true));
 	if (TOLD(e, DPORT))
 		json_number("dport", e->dport);
+	if (TOLD(e, INNER))
+		json_number("inner", e->inner);
 }
 
 static void json_entry(const struct snapshot *s, const struct entry *e)

@@ -50,6 +50,7 @@ static struct nla_policy class_policy[TCA_SF_CLASS_MAX + 1] = {
 	[TCA_SF_CLASS_FLOWS] = { .type = NLA_U32 },
 	[TCA_SF_CLASS_LEVEL] = { .type = NLA_U32 },
 	[TCA_SF_CLASS_OVER] = { .type = NLA_U32 },
+	[TCA_SF_CLASS_INNER] = { .type = NLA_U32 },
 };
 
 static struct nla_policy link_policy[IFLA_MAX + 1] = {
@@ -253,6 +254,7 @@ bool read_class(struct nlmsghdr *n, struct entry *e, int *ifindex, __u32 *qdisc)
 	e->flows = get_u32(tb, TCA_SF_CLASS_FLOWS);
 	e->level = get_u32(tb, TCA_SF_CLASS_LEVEL);
 	e->over = get_u32(tb, TCA_SF_CLASS_OVER);
+	e->inner = get_u32(tb, TCA_SF_CLASS_INNER);
 	e->qlen = stats.queue.qlen;
 	e->backlog = stats.queue.backlog;
 	*ifindex = head->tcm_ifindex;

@@ -22,6 +22,7 @@ static const struct {
 	unsigned int size;
 } tc_class_numbers[] = {
 	{ "record", " record %llu", TCA_SF_CLASS_RECORD, 4 },
+	{ "inner", " inner %llu", TCA_SF_CLASS_INNER, 4 },
 	{ "host", " host %llu", TCA_SF_CLASS_HOST, 4 },
 	{ "named", " named %llu", TCA_SF_CLASS_NAMED, 4 },
 	{ "attained", NULL, TCA_SF_CLASS_ATTAINED, 8 },

@@ -129,7 +129,7 @@ static inline void sf_tell_flow(struct Qdisc *sch, u32 i)
 	};
 }
 
-/* Addresses and ports */
+/* Addresses and ports, or what is there instead of ports */
 static inline int sf_put_addresses(struct sk_buff *skb, const struct sf_told *told)
 {
 	const struct sf_flow_key *key = &told->key;
@@ -146,6 +146,8 @@ static inline int sf_put_addresses(struct sk_buff *skb, const struct sf_told *to
 	if ((told->source && nla_put(skb, TCA_SF_CLASS_SRC, len, src)) ||
 	    (told->dest && nla_put(skb, TCA_SF_CLASS_DST, len, dst)))
 		return -EMSGSIZE;
+	if (key->inner)
+		return nla_put_u32(skb, TCA_SF_CLASS_INNER, (__force u32)key->ports);
 	if (!key->ports)
 		return 0;
 	memcpy(ports, &key->ports, sizeof(ports));

@@ -7,6 +7,12 @@
  * protocol and pair of addresses, packets that are not IP one flow per EtherType. In
  * a tunnel that the flow dissector can look into, the inner flow counts and the
  * tunnel does not.
+ *
+ * A tunnel that begins on this machine may encrypt its packets, as WireGuard and IPsec do. The
+ * kernel then keeps the hash of the inner flow (skb->hash). It takes the place of the ports:
+ *
+ *	passes by	| addresses | 51820, 51820 | UDP |		one flow
+ *	begins here	| addresses | inner hash   | UDP | inner |	a flow for each inner one
  */
 #ifndef _SF_FLOW_KEY_H
 #define _SF_FLOW_KEY_H
@@ -20,6 +26,7 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/flow_dissector.h>
+#include <net/inet_sock.h>
 #include <net/ip.h>
 
 struct sf_flow_key {
@@ -35,10 +42,10 @@ struct sf_flow_key {
 					__be32	dst[4];
 				} v6;
 			};
-			__be32	ports;		/* source, destination */
+			__be32	ports;		/* source, destination; or see inner */
 			__be16	ethertype;
 			u8	proto;
-			u8	unused;
+			u8	inner;	/* ports is the hash of the flow in a tunnel */
 		};
 		u32	word32[10];
 		u64	word[5];
@@ -91,6 +98,36 @@ static noinline struct sf_network sf_flow_skip_tags(const struct sk_buff *skb)
 		at.header += VLAN_HLEN;
 	}
 	return at;
+}
+
+/* A UDP packet is the datagram of a socket here, and not of a tunnel. The key has its ports. */
+static inline bool sf_flow_is_of_socket(const struct sk_buff *skb, const struct sf_flow_key *key)
+{
+	const struct sock *sk = skb->sk;
+
+	return sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_UDP &&
+	       !memcmp(&inet_sk(sk)->inet_sport, &key->ports, sizeof(inet_sk(sk)->inet_sport));
+}
+
+/*
+ * The kernel has the hash of a flow in a tunnel that begins on this machine. The hash of a packet
+ * that came in is another matter: of one flow a network card may have hashed some packets and
+ * others not, or two cards by two keys. The flow would be two, and reordered. IPsec keeps skb_iif;
+ * but what it puts in a tunnel has an inner header behind that of the packet.
+ */
+static inline bool sf_flow_is_inner(const struct sk_buff *skb, const struct sf_flow_key *key)
+{
+	if (likely(!skb->l4_hash && !skb->sw_hash))
+		return false;
+	if (key->proto == IPPROTO_ESP)
+		return !skb->skb_iif || skb_inner_network_offset(skb) > skb_network_offset(skb);
+	return key->proto == IPPROTO_UDP && !skb->skb_iif && !sf_flow_is_of_socket(skb, key);
+}
+
+static inline void sf_flow_use_hash(const struct sk_buff *skb, struct sf_flow_key *key)
+{
+	key->ports = (__force __be32)skb->hash;
+	key->inner = 1;
 }
 
 /*
@@ -149,7 +186,9 @@ static inline bool sf_flow_key_direct(const struct sk_buff *skb,
 	memcpy(&key->ports, transport, sizeof(key->ports));
 	key->ethertype = at.proto;
 	key->proto = nexthdr;
-	key->unused = 0;
+	key->inner = 0;
+	if (nexthdr == IPPROTO_UDP && unlikely(sf_flow_is_inner(skb, key)))
+		sf_flow_use_hash(skb, key);
 	return true;
 }
 
@@ -199,8 +238,11 @@ static noinline u8 sf_flow_key_dissect(const struct sk_buff *skb,
 		break;
 	}
 
-	if (key->proto != IPPROTO_TCP ||
-	    fk.control.flags & FLOW_DIS_IS_FRAGMENT)
+	if (fk.control.flags & FLOW_DIS_IS_FRAGMENT)
+		return 0;
+	if (sf_flow_is_inner(skb, key))
+		sf_flow_use_hash(skb, key);
+	if (key->proto != IPPROTO_TCP)
 		return 0;
 	flags = skb_header_pointer(skb, fk.control.thoff + SF_TCP_FLAGS_OFFSET,
 				   sizeof(buf), &buf);

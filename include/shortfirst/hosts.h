@@ -283,6 +283,7 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 		sf_host_before_nat(skb, host);
 	host->ports = 0;
 	host->proto = 0;
+	host->inner = 0;
 	if (unlikely(named)) {
 		/* What has no EtherType has no addresses, either. */
 		memset(host, 0, sizeof(*host));

@@ -65,6 +65,9 @@ enum {
 				 * a record
 				 */
 	TCA_SF_CLASS_OVER,	/* u32, 1: the host is over its share, 0: it is not */
+	TCA_SF_CLASS_INNER,	/* u32, the kernel's hash of a flow in a tunnel that begins on this
+				 * machine; it has no ports. SRC, DST and PROTO are the tunnel's.
+				 */
 	TCA_SF_CLASS_PAD,
 	__TCA_SF_CLASS_MAX
 };

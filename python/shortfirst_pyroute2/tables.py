@@ -268,6 +268,7 @@ CLASS = (
     ("TCA_SF_CLASS_FLOWS", "uint32"),
     ("TCA_SF_CLASS_LEVEL", "uint32"),
     ("TCA_SF_CLASS_OVER", "uint32"),
+    ("TCA_SF_CLASS_INNER", "uint32"),
     ("TCA_SF_CLASS_PAD", "hex"),
 )
 # Words for values of TCA_SF_CLASS_TYPE and TCA_SF_CLASS_SORT

@@ -12,7 +12,7 @@ from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from python.shortfirst_pyroute2 import SORTS, TYPES
 
-NUMBERS = ("record", "host", "named", "flows", "level", "over", "waited", "silent")
+NUMBERS = ("record", "inner", "host", "named", "flows", "level", "over", "waited", "silent")
 PROTOS = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}
 
 

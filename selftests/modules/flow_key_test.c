@@ -5,7 +5,8 @@
  * Loading it tries many packets, says what it found and fails with EAGAIN if all
  * is well, so that it does not stay; with EINVAL if it is not. The packets are
  * built at random from headers that are good, then a few bytes are changed, and
- * they are cut short anywhere, also in the middle of the linear part.
+ * they are cut short anywhere, also in the middle of the linear part. Some have a
+ * hash, as packets of tunnels have.
  *
  *	count	packets (module parameter)
  *	seed	of the random numbers
@@ -126,12 +127,16 @@ static void make_packet(struct sk_buff *skb)
 	}
 	if (linear_end)
 		skb_trim(skb, below(skb->len + 1));
+	skb->l4_hash = chance(20);
+	skb->sw_hash = chance(20);
+	skb->hash = prandom_u32_state(&rnd);
+	skb->skb_iif = below(2);
 }
 
 static int __init flow_key_test_init(void)
 {
 	struct sk_buff *skb = alloc_skb(512, GFP_KERNEL);
-	u32 i, direct = 0, tagged = 0, wrong = 0;
+	u32 i, direct = 0, tagged = 0, inner = 0, wrong = 0;
 	struct sf_flow_key a, b;
 	u8 flags_a, flags_b;
 
@@ -145,6 +150,7 @@ static int __init flow_key_test_init(void)
 		if (!sf_flow_key_direct(skb, &a, &flags_a))
 			continue;
 		direct++;
+		inner += a.inner;
 		tagged += eth_type_vlan(*(__be16 *)(skb_network_header(skb) - 2));
 		flags_b = sf_flow_key_dissect(skb, &b);
 		if (!memcmp(&a, &b, sizeof(a)) && flags_a == flags_b)
@@ -156,10 +162,10 @@ static int __init flow_key_test_init(void)
 			cond_resched();
 	}
 	kfree_skb(skb);
-	pr_notice("flow_key_test: %u packets, %u read directly, %u of them tagged, %u wrong\n",
-		  count, direct, tagged, wrong);
-	return direct > count / 10 && tagged > count / 100 && !wrong ? -EAGAIN :
-								      -EINVAL;
+	pr_notice("flow_key_test: %u packets, %u read directly, %u of them tagged, %u inner, %u wrong\n",
+		  count, direct, tagged, inner, wrong);
+	return direct > count / 10 && tagged > count / 100 && inner > count / 100 && !wrong ?
+	       -EAGAIN : -EINVAL;
 }
 
 static void __exit flow_key_test_exit(void)

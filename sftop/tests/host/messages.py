@@ -39,6 +39,7 @@ ATTRIBUTES = {
     "flows": (19, "=I"),
     "level": (20, "=I"),
     "over": (21, "=I"),
+    "inner": (22, "=I"),
 }
 
 

@@ -256,6 +256,14 @@ def test_arp_has_no_addresses_for_anybody(replay: Replay) -> None:
     assert done.stderr == "" and " arp " in done.stdout
 
 
+def test_a_flow_in_a_tunnel_has_its_hash_and_no_ports(replay: Replay) -> None:
+    tunnel = {key: value for key, value in m.flow(1).items() if key not in ("sport", "dport")}
+    replay.look(1, m.Qdisc(2, classes=[tunnel | {"proto": m.UDP, "inner": 1 << 31}]))
+    only = replay.json()["flows"][0]
+    assert only["inner"] == 1 << 31 and "sport" not in only
+    assert " 192.0.2.1 inner 2147483648 " in replay.run("--once", *QUICK).stdout
+
+
 def test_old_modules(replay: Replay) -> None:
     """Their classes have no attributes."""
     qdisc = m.Qdisc(2)
