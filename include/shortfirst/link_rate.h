@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 /* How long the rate is measured, and the mark of not knowing it */
@@ -28,6 +29,7 @@ struct sf_link_rate {
 	u32	least;		/* bytes that may wait however low the rate is */
 	u32	room;		/* bytes that may wait now: @sends, or @least if that is more */
 	u32	sends;		/* bytes that it sends in `buffer`, if that is bounded */
+	u32	sends_ms;	/* bytes that it sends in a millisecond; U32_MAX: not known */
 	u32	from;		/* jiffies: what has been sent since */
 	u32	elapsed;	/* jiffies in which `measured` was sent */
 	u64	sent;
@@ -52,6 +54,7 @@ static inline void sf_link_know(struct sf_link_rate *link, u64 bytes, u32 elapse
 	if (link->buffer)
 		link->sends = min_t(u64, div_u64(bytes * link->buffer, elapsed), SF_ROOM_UNKNOWN);
 	link->room = max(link->sends, link->least);
+	link->sends_ms = min_t(u64, div64_u64(bytes * HZ, (u64)elapsed * MSEC_PER_SEC), U32_MAX);
 }
 
 /* Nothing is known of the link but its rate, if that is set. */
@@ -59,6 +62,7 @@ static inline void sf_link_forget(struct sf_link_rate *link)
 {
 	sf_link_measure(link, SF_ROOM_UNKNOWN);
 	link->measured = 0;
+	link->sends_ms = U32_MAX;
 	if (link->set)
 		sf_link_know(link, link->set, SF_MEASURE);
 }

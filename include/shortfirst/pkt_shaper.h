@@ -37,7 +37,8 @@ enum {
 	TC_SF_SPLIT_OFF,
 	TC_SF_SPLIT_ON,
 	TC_SF_SPLIT_AUTO,	/* if its bytes, as the kernel counts them, take more than a
-				 * millisecond at RATE; always if that is unlimited
+				 * millisecond at RATE, or if that is unlimited at the rate
+				 * that was measured; until that is known none is split
 				 */
 	TC_SF_SPLIT_MAX = TC_SF_SPLIT_AUTO,
 };

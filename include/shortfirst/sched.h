@@ -59,9 +59,7 @@ struct sf_sched {
 					 * older ones of the newcomer's
 					 */
 	bool		own_lost;	/* it has, for what comes now */
-	u32		split_from;	/* bytes of a GSO packet from which on it is split;
-					 * U32_MAX: none is
-					 */
+	u32		split;		/* which GSO packets are split: TC_SF_SPLIT_* */
 	struct sf_table	table;
 	struct sf_flow_key key;		/* of the packet that comes; on the stack it
 					 * would have to be zeroed and guarded
@@ -165,7 +163,7 @@ static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at
 	s->limit = opt[at->limit];
 	s->memory_limit = opt[at->memory_limit];
 	s->table.idle = msecs_to_jiffies(sf_number(opt, at->ingress, SF_NUMBER_IDLE, SF_IDLE));
-	s->split_from = sf_split_from(opt[at->split_gso], shaping.rate);
+	s->split = opt[at->split_gso];
 	sf_link_set(&s->link, shaping.rate, msecs_to_jiffies(opt[at->buffer]));
 	sf_shaper_set(&s->shaper, &shaping, more);
 }
@@ -196,10 +194,15 @@ static inline void sf_end(struct sf_sched *s)
 	tcf_block_put(s->block);
 }
 
-/* Will the segments of a packet be queued one by one? */
+/*
+ * Are the segments of a packet queued one by one? With `auto` they are if they take the link longer
+ * than a millisecond.
+ */
 static inline bool sf_is_split(const struct sf_sched *s, const struct sk_buff *skb)
 {
-	return skb_is_gso(skb) && qdisc_pkt_len(skb) >= s->split_from;
+	if (!skb_is_gso(skb) || s->split == TC_SF_SPLIT_OFF)
+		return false;
+	return s->split == TC_SF_SPLIT_ON || qdisc_pkt_len(skb) > s->link.sends_ms;
 }
 
 /* What a dump is about to read must not change meanwhile: the root qdisc's lock is held. */

@@ -41,9 +41,6 @@
 /* The debt is no more than the link sends in 1/4 s, and is forgotten after so long without work. */
 #define SF_SHAPER_OWED		4
 
-/* With auto a GSO packet that takes no more than 1/1000 s is not split. */
-#define SF_SPLIT_PART		1000
-
 /* Headers of a segment, and a packet: who tells of more is not believed. Bytes */
 #define SF_HEADERS_MOST		256
 #define SF_PACKET_MOST		(S32_MAX / 2)
@@ -261,16 +258,6 @@ static inline void sf_shaper_set(struct sf_shaper *sh, const struct sf_shaping *
 			qdisc_watchdog_schedule_ns(&sh->watchdog, sh->next);
 	}
 	sh->opt = *opt;
-}
-
-/* From so many bytes on a GSO packet is to be split; U32_MAX: none is */
-static inline u32 sf_split_from(u32 split, u64 rate)
-{
-	if (split == TC_SF_SPLIT_OFF)
-		return U32_MAX;
-	if (split == TC_SF_SPLIT_ON || rate == TC_SF_RATE_UNLIMITED)
-		return 0;
-	return min_t(u64, div_u64(rate, SF_SPLIT_PART) + 1, U32_MAX - 1);
 }
 
 #endif

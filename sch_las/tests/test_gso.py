@@ -36,7 +36,7 @@ def test_whole(gate: Callable[..., Gate], each: Flow) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 5, 9, 10])
 def test_limit_within_a_bundle(gate: Callable[..., Gate], limit: int) -> None:
     """Its own end is dropped, or that of others, whichever is last in the order."""
-    d0 = gate(f"limit {limit} {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit {limit} {HUGE_IDLE}")
     pair = Pair(d0, limit)
     pair.send_bundle(TCP4, 8, 1000, 1000)  # alone
     pair.compare()
@@ -59,7 +59,7 @@ def test_limit_within_a_bundle(gate: Callable[..., Gate], limit: int) -> None:
 
 def test_bundle_that_is_dropped(gate: Callable[..., Gate]) -> None:
     """Nothing of it is left, which is a drop like any other."""
-    d0 = gate(f"limit 3 {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit 3 {HUGE_IDLE}")
     pair = Pair(d0, 3)
     pair.send(TCP4, 1500)
     pair.release()

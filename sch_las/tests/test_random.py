@@ -139,7 +139,7 @@ def test_hosts(gate: Callable[..., Gate], case: str) -> None:
     """Bursts of long flows of a few hosts, which are told apart in other ways meanwhile."""
     rng = random.Random(case)
     options = HOSTS[case]
-    d0 = gate(f"limit 60 {words(**options)} flows 65536 host_records 1024 {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit 60 {words(**options)} flows 65536 host_records 1024 {HUGE_IDLE}")
     pair = Pair(d0, 60, **options)
     flows = [host_flow(n, 1 + n % 5, 20 + n % 3) for n in range(24)]
     turns = 0
@@ -182,7 +182,7 @@ def test_everything(gate: Callable[..., Gate], case: str, seed: int) -> None:
     """Packets and bundles, both classes, limits and options that change, in 3000 packets."""
     rng = random.Random(f"{case} {seed}")
     options = ADDED[case]
-    d0 = gate(f"limit 40 {words(**options)} flows 65536 {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit 40 {words(**options)} flows 65536 {HUGE_IDLE}")
     pair = Pair(d0, 40, **options)
     flows = [flow(n) for n in range(60)]
     pauses = 0
@@ -233,7 +233,7 @@ def test_victims(gate: Callable[..., Gate], case: tuple[int, int]) -> None:
     """Who is dropped by the shares of the groups, and what is left of each flow after that."""
     rng = random.Random(str(case))
     options = {"visible": 1, "fair": 16384, "known": case[0], "long": case[1]}
-    d0 = gate(f"limit 60 {words(**options)} flows 65536 {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit 60 {words(**options)} flows 65536 {HUGE_IDLE}")
     pair = Pair(d0, 60, **options)
     news = 1000
     for turn in range(40):

@@ -145,7 +145,7 @@ def test_options(gate: Callable[..., Gate], seed: int) -> None:
         options |= {"limit": 1000, "memory_limit": 30000, "queues": 1}
     elif seed % 3 == 2:
         options |= {"split_gso": False}
-    d0 = gate(f"{HUGE} {words(options)}")
+    d0 = gate(f"split_gso {HUGE} {words(options)}")
     pair = Pair(d0, flows=flows(), **options)
     play(pair, rng, 2000 if bundles else 1000, 40, bundles or seed % 3 == 2)
     assert pair.model.drops > 50 and pair.model.tcp > 500 and pair.model.others > 5
@@ -160,7 +160,7 @@ def test_options_that_change(gate: Callable[..., Gate], seed: int) -> None:
     """Each keeps every packet that the new limits allow, in its order."""
     rng = random.Random(100 + seed)
     fixed = fixed_options(rng, seed) | {"quantum": 256, "slow": 0}
-    d0 = gate(f"limit 60 {HUGE} {words(fixed)}")
+    d0 = gate(f"split_gso limit 60 {HUGE} {words(fixed)}")
     pair = Pair(d0, limit=60, flows=flows(), **fixed)
     for _ in range(25):
         options = some_options(rng)

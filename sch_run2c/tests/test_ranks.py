@@ -473,7 +473,7 @@ def test_filter(gate: Callable[..., Gate]) -> None:
 
 def test_segments_of_a_bundle(gate: Callable[..., Gate]) -> None:
     """Each has the rank of its own first byte."""
-    d0 = gate("learn threshold 16384b")
+    d0 = gate("learn threshold 16384b split_gso")
     d0.send_bundle(segment(1, NUMBERS - 5000), [*range(20)], 1000, 1000)
     assert bands(d0) == (17, 3)
     d0.send_bundle(segment(1, 10000), [*range(20, 30)], 1000, 500)
@@ -499,7 +499,7 @@ def test_record_lost_between_segments(gate: Callable[..., Gate]) -> None:
     The connection that ends loses its last packet to a segment of its own: the next ones have
     the rank that the number tells.
     """
-    d0 = gate("learn buffer 1s")
+    d0 = gate("learn buffer 1s split_gso")
     base = 1 << 21
     put(d0, segment(1, base), *(segment(20 + i, 0) for i in range(5)))
     d0.release()

@@ -89,7 +89,7 @@ def test_bundles(gate: Callable[..., Gate], queues: int) -> None:
     """Each segment is sampled: those up to the sample go high, the others low."""
     rng = random.Random(2)
     options = {"probability": ONE // 20, "queues": queues, "quantum": 256}
-    d0 = gate(f"limit 60 {HUGE} {words(options)}")
+    d0 = gate(f"split_gso limit 60 {HUGE} {words(options)}")
     pair = Pair(d0, limit=60, flows=82, **options)
     while pair.sent < 2000:
         number = 2 + 4 * rng.randrange(20) + rng.randrange(2)

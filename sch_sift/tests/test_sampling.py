@@ -373,7 +373,7 @@ def test_end_that_was_dropped(gate: Callable[..., Gate]) -> None:
 
 def test_forgotten_between_segments(gate: Callable[..., Gate]) -> None:
     """The flow that ends loses its last packet to a segment of its own; the next ones go high."""
-    d0 = gate("every 1 buffer 1s")
+    d0 = gate("every 1 buffer 1s split_gso")
     for ident in range(100):
         d0.send(flow(20 + 4 * (ident % 5)).frame(1500, ident))
     d0.send(flow(2, "FA").frame(100, 100))

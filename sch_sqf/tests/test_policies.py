@@ -147,7 +147,7 @@ def test_some_of_many_equals(gate: Callable[..., Gate]) -> None:
 def test_bundles(gate: Callable[..., Gate], policy: str) -> None:
     """The segments of a GSO packet are queued one by one."""
     rng = random.Random(policy)
-    d0 = gate(f"limit 30 policy {policy} flows 65536 idle 86400s")
+    d0 = gate(f"split_gso limit 30 policy {policy} flows 65536 idle 86400s")
     pair = Pair(d0, limit=30, policy=policy)
     for _ in range(150):
         if rng.random() < 0.4:

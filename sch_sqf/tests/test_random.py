@@ -97,7 +97,7 @@ def test_everything(gate: Callable[..., Gate], case: str) -> None:
     """Packets and bundles, limits and options that change, in 3000 packets."""
     rng = random.Random(case)
     options = GROUPS[case]
-    d0 = gate(f"limit 40 {words(**options)} {HUGE}")
+    d0 = gate(f"split_gso limit 40 {words(**options)} {HUGE}")
     pair = Pair(d0, 40, **options)
     while pair.sent < 3000:
         what = rng.random()

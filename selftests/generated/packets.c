@@ -651,7 +651,7 @@ static void set(bool exists)
 			} else if (s->fixed) {
 				if (!exists && chance(90))
 					add_setting(&nest->child, s, chance(60) ? few(s) : draw(s));
-			} else if (chance(exists ? 5 : 20)) {
+			} else if (chance(exists ? 5 : strcmp(s->name, "split_gso") ? 20 : 60)) {
 				add_setting(&nest->child, s, draw(s));
 			}
 		}

@@ -280,7 +280,7 @@ def test_replace(device: Device, netlink: Netlink, kind: str, there: str) -> Non
 @pytest.fixture
 def held(gate: Callable[..., Gate], kind: str) -> Gate:
     """A qdisc that holds 20 packets of 10 flows, and one that was peeked at"""
-    d0 = gate(of(kind).text(of(kind).records))
+    d0 = gate(f"{of(kind).text(of(kind).records)} split_gso")
     for ident in range(20):
         d0.send(tcp_flow(ident % 10).frame(500, ident))
     d0.command("park 1")

@@ -78,7 +78,7 @@ def test_sort_of_a_bundle(
 
 def test_a_bundle_of_small_ones(gate: Callable[..., Gate], words: str) -> None:
     """It does not mind how many large ones wait."""
-    d0 = gate(f"{words} newcomers 8 known_share 50% {HUGE_IDLE}")
+    d0 = gate(f"{words} newcomers 8 known_share 50% split_gso {HUGE_IDLE}")
     for ident in range(8):
         assert d0.send(flow(4 * ident + 2).frame(600, ident))
     assert d0.send_bundle(flow(34), [100, 101], 400, 400)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""GSO packets in all kinds, split unless they are told not to."""
+"""GSO packets in all kinds, split and whole."""
 
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ BOTH = pytest.mark.parametrize("each", [TCP4, TCP6], ids=["IPv4", "IPv6"])
 @BOTH
 def test_split(gate: Callable[..., Gate], pair_of: Callable[..., Any], each: Flow) -> None:
     """Each segment is a packet: counted, ranked and sent by itself."""
-    d0 = gate(HUGE_IDLE)
+    d0 = gate(f"split_gso {HUGE_IDLE}")
     pair = pair_of(d0, 10000)
     pair.send(flow(40), 1000)
     pair.release()
@@ -40,9 +41,26 @@ def test_split(gate: Callable[..., Gate], pair_of: Callable[..., Any], each: Flo
     assert d0.show()["packets"] == 17
 
 
+@pytest.mark.clock
+def test_auto_goes_by_the_measured_rate(gate: Callable[..., Gate]) -> None:
+    """Two segments take the link 20 ms, but nobody knows it before it was busy for a while."""
+    d0 = gate("split_gso auto buffer 10s")
+    assert d0.send_bundle(TCP4, [100, 101], 1000, 1000)
+    assert d0.show()["qlen"] == 1
+    for ident in range(40):
+        d0.send(TCP6.frame(1000, ident))
+    for _ in range(30):
+        time.sleep(0.01)
+        d0.release(1)
+    assert d0.show()["gso_split"] == 0
+    qlen = d0.show()["qlen"]
+    assert d0.send_bundle(TCP4, [102, 103], 1000, 1000)
+    assert (d0.show()["gso_split"], d0.show()["qlen"]) == (1, qlen + 2)
+
+
 def test_bundle_that_replaces_all(gate: Callable[..., Gate], pair_of: Callable[..., Any]) -> None:
     """The parent counts none of it and must not take its class for empty."""
-    d0 = gate(f"limit 2 {HUGE_IDLE}")
+    d0 = gate(f"split_gso limit 2 {HUGE_IDLE}")
     pair = pair_of(d0, 2)
     pair.send(UDP4, 1000)
     pair.release()
@@ -56,7 +74,7 @@ def test_bundle_that_replaces_all(gate: Callable[..., Gate], pair_of: Callable[.
 
 
 def test_memory_of_segments(gate: Callable[..., Gate]) -> None:
-    d0 = gate(f"memory_limit 30000b {HUGE_IDLE}")
+    d0 = gate(f"split_gso memory_limit 30000b {HUGE_IDLE}")
     assert d0.send_bundle(TCP4, list(range(40)), 1000, 1000)
     shown = d0.show()
     assert 20000 < shown["memory"] <= 30000
@@ -68,7 +86,7 @@ def test_memory_of_segments(gate: Callable[..., Gate]) -> None:
 
 def test_split_udp(gate: Callable[..., Gate]) -> None:
     """From a socket, since not every kernel takes such packets from elsewhere."""
-    d0 = gate(HUGE_IDLE)
+    d0 = gate(f"split_gso {HUGE_IDLE}")
     run("ip addr add 192.0.2.1/24 dev d0")
     run("ip neigh replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev d0")
     try:
@@ -93,7 +111,7 @@ def test_split_udp(gate: Callable[..., Gate]) -> None:
 @pytest.mark.parametrize("table", ["linklayer atm mtu 2048 tsize 512", ""])
 def test_size_table(gate: Callable[..., Gate], table: str) -> None:
     """Each segment has the length it would have had by itself."""
-    d0 = gate(HUGE_IDLE, stab=f"stab overhead 40 {table}")
+    d0 = gate(f"split_gso {HUGE_IDLE}", stab=f"stab overhead 40 {table}")
     for length in (1054, 1054, 1054, 700, 100):
         d0.send(TCP4.frame(length, 1))
     single = d0.state()["backlog"]

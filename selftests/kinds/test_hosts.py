@@ -870,9 +870,11 @@ def test_everything(gate: Callable[..., Gate], kind: str, seed: int) -> None:
     """What no model says: hosts that come to be over their share, live changes, a full table."""
     rng = random.Random(seed)
     d0 = gate(
-        f"{of(kind).text(of(kind).defaults | {'flows': 64, 'host_records': 8, 'limit': 200})}"
+        of(kind).text(of(kind).defaults | {"flows": 64, "host_records": 8, "limit": 200})
+        + " split_gso"
         if seed % 2
-        else f"fair {FAIR}b long_share 10% known_share 30% flows 64 host_records 8 limit 60"
+        else f"split_gso fair {FAIR}b long_share 10% known_share 30%"
+        " flows 64 host_records 8 limit 60"
     )
     counted = Counted(d0)
     were_over = 0
