@@ -198,6 +198,7 @@ static bool las_apply_options(struct las_sched *q, const u64 *opt)
 	u64 was = q->p.s.link.set;
 
 	sf_options_apply(&las_options, q->opt, opt);
+	q->p.s.counts_all = opt[TCA_LAS_PLAIN];
 	sf_set_options(&q->p.s, &las_common, opt, q->p.s.held);
 	sf_policy_set_options(&q->p, &las_attributes, opt, was, others);
 	q->log_factor = las_log_factor(opt[TCA_LAS_LOG]);

@@ -180,6 +180,7 @@ static bool sqf_apply_options(struct sqf_sched *q, const u64 *opt)
 	u64 was = q->p.s.link.set;
 
 	sf_options_apply(&sqf_options, q->opt, opt);
+	q->p.s.counts_all = opt[TCA_SQF_PLAIN];
 	sf_set_options(&q->p.s, &sqf_common, opt, q->p.s.held);
 	sf_policy_set_options(&q->p, &sqf_attributes, opt, was, others);
 	q->policy = opt[TCA_SQF_POLICY];

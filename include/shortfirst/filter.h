@@ -100,12 +100,28 @@ static noinline int sf_filtered(struct sk_buff *skb, struct Qdisc *sch,
 	return ret;
 }
 
+/* The first filter is another one now, or there is none. */
+static void sf_filters_changed(struct tcf_proto *first, void *priv)
+{
+	struct Qdisc *sch = priv;
+	struct sf_sched *s = qdisc_priv(sch);
+
+	sch_tree_lock(sch);
+	rcu_assign_pointer(s->filter_list, first);
+	sf_set_bypass(s);
+	sch_tree_unlock(sch);
+}
+
 /* For a kind's init: filters may be given to it. Its destroy is to call tcf_block_put(). */
 static inline int sf_filters_init(struct Qdisc *sch, struct netlink_ext_ack *extack)
 {
 	struct sf_sched *s = qdisc_priv(sch);
+	struct tcf_block_ext_info info = {
+		.chain_head_change = sf_filters_changed,
+		.chain_head_change_priv = sch,
+	};
 
-	return tcf_block_get(&s->block, &s->filter_list, sch, extack);
+	return tcf_block_get_ext(&s->block, sch, &info, extack);
 }
 
 static inline struct tcf_block *sf_tcf_block(struct Qdisc *sch, unsigned long cl,

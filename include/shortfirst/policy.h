@@ -42,9 +42,9 @@
  *	policy_decay.h	decay of attained service
  *	policy_dump.h	classes and statistics
  *
- * All of this is under the root qdisc's lock; sched.h has what a dump reads without. No packet may
- * bypass the queue (TCQ_F_CAN_BYPASS), since it would not count. struct sf_policy is the first
- * member of a qdisc's private data. Here packets arrive, and options are set.
+ * All of this is under the root qdisc's lock; sched.h has what a dump reads without. struct
+ * sf_policy is the first member of a qdisc's private data. Here packets arrive, and options are
+ * set.
  */
 #ifndef _SF_POLICY_H
 #define _SF_POLICY_H

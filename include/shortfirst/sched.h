@@ -59,6 +59,7 @@ struct sf_sched {
 					 * older ones of the newcomer's
 					 */
 	bool		own_lost;	/* it has, for what comes now */
+	bool		counts_all;	/* each packet counts, as the policy was published */
 	u32		split;		/* which GSO packets are split: TC_SF_SPLIT_* */
 	struct sf_table	table;
 	struct sf_flow_key key;		/* of the packet that comes; on the stack it
@@ -148,6 +149,20 @@ struct sf_common {
 		.ingress	= TCA_ ## KIND ## _INGRESS,		\
 	}
 
+/*
+ * A packet that finds the root qdisc empty may be sent at once, without us, if there is nothing to
+ * shape and no filter to ask. It does not count then: nobody had to wait for it.
+ */
+static inline void sf_set_bypass(struct sf_sched *s)
+{
+	struct Qdisc *sch = s->shaper.watchdog.qdisc;
+
+	if (s->shaper.limited || s->counts_all || rcu_access_pointer(s->filter_list))
+		sch->flags &= ~TCQ_F_CAN_BYPASS;
+	else
+		sch->flags |= TCQ_F_CAN_BYPASS;
+}
+
 /* Let it be as those of @opt, by attribute; packets wait, or no @more do. */
 static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at, const u64 *opt,
 				  bool more)
@@ -166,6 +181,7 @@ static inline void sf_set_options(struct sf_sched *s, const struct sf_common *at
 	s->split = opt[at->split_gso];
 	sf_link_set(&s->link, shaping.rate, msecs_to_jiffies(opt[at->buffer]));
 	sf_shaper_set(&s->shaper, &shaping, more);
+	sf_set_bypass(s);
 }
 
 /*

@@ -1218,7 +1218,9 @@ static void surround(void)
 	t.untracked = how & 2;
 	kernel.no_segments = how >> 2 & 3;
 	kernel.filter = how & 16 ? (struct tcf_proto *)&t : NULL;
-	*kernel.filter_list = kernel.filter;
+	begin(true);
+	change_filters(kernel.filter);
+	CHECK(!kernel.filter || !(t.sch->flags & TCQ_F_CAN_BYPASS));
 	t.verdict = byte();
 	kernel.fail_in = how & 32 ? byte() : 0;
 }

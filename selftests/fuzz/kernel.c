@@ -445,15 +445,20 @@ void qdisc_watchdog_cancel(struct qdisc_watchdog *watchdog)
 	kernel.wake_at = 0;
 }
 
-int tcf_block_get(struct tcf_block **block, struct tcf_proto __rcu **chain, struct Qdisc *sch,
-		  struct netlink_ext_ack *extack)
+int tcf_block_get_ext(struct tcf_block **block, struct Qdisc *sch, struct tcf_block_ext_info *info,
+		      struct netlink_ext_ack *extack)
 {
 	*block = runs_out() ? NULL : calloc(1, 1);
 	if (!*block)
 		return -ENOMEM;
 	kernel.blocks++;
-	kernel.filter_list = chain;
+	kernel.filters = *info;
 	return 0;
+}
+
+void change_filters(struct tcf_proto *first)
+{
+	kernel.filters.chain_head_change(first, kernel.filters.chain_head_change_priv);
 }
 
 void tcf_block_put(struct tcf_block *block)
@@ -461,8 +466,8 @@ void tcf_block_put(struct tcf_block *block)
 	if (!block)
 		return;
 	kernel.blocks--;
-	*kernel.filter_list = NULL;
-	kernel.filter_list = NULL;
+	change_filters(NULL);
+	kernel.filters = (struct tcf_block_ext_info) {};
 	free(block);
 }
 

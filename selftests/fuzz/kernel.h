@@ -54,7 +54,7 @@ struct kernel {
 	bool		parent_active;	/* that is the class that it is in */
 	bool		told_empty;	/* it was told so in this operation */
 	struct tcf_proto *filter;	/* NULL: there are none */
-	struct tcf_proto __rcu **filter_list;	/* the qdisc's */
+	struct tcf_block_ext_info filters;	/* the qdisc's */
 };
 
 extern struct kernel kernel;
@@ -98,6 +98,7 @@ static inline struct packet *packet_of(const struct sk_buff *skb)
 }
 
 void kernel_begin(void);
+void change_filters(struct tcf_proto *first);
 void kernel_clock(u64 ns);
 void kernel_jiffies(unsigned long from);
 struct packet *packet_new(const u8 *bytes, u32 copied, u32 len, u32 linear);

@@ -94,7 +94,7 @@ both_ways() { # NAME HOST FROM-ONE FROM-OTHER NAT HOSTS
 # Of 10.0.1.1 by UDP; then, of another EtherType, what is the header of an answer to that if it is taken
 # for IPv4, and would be of 10.0.2.1
 stray() {
-	tc -n rtr qdisc replace dev r1 root "$kind" hosts src nat || return
+	tc -n rtr qdisc replace dev r1 root "$kind" hosts src nat rate 1gbit || return
 	ip netns exec snd python3 - <<-EOF || return
 		from socket import *
 		sent = socket(AF_INET, SOCK_DGRAM)

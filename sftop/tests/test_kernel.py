@@ -151,7 +151,7 @@ def test_rates_and_waits(box: None, kind: str) -> None:
 def test_kinds(box: None, kind: str) -> None:
     """All tell what they are; what tc says of their flows is what sftop says."""
     option = {"sift": "packets every 1 slow 0", "run2c": "other count slow 0"}.get(kind, "")
-    qdisc(f"{kind} {option}")
+    qdisc(f"{kind} rate 1gbit {option}")
     with Sender() as sender:
         sender.send(HOSTS[0], 1000, 3, 500)
         sender.send(HOSTS[1], 1001, 2, 400)
@@ -164,7 +164,7 @@ def test_kinds(box: None, kind: str) -> None:
 
 
 def test_no_permission(box: None) -> None:
-    qdisc("las")
+    qdisc("las rate 1gbit")
     with Sender() as sender:
         sender.send(HOSTS[0], 1000, 1, 500)
         without = "setpriv --bounding-set=-net_admin --inh-caps=-net_admin"
