@@ -27,6 +27,7 @@
 #define _SF_HOSTS_H
 
 #include <linux/if_ether.h>
+#include <linux/ip.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -34,6 +35,7 @@
 #include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <linux/udp.h>
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 #include <net/netfilter/nf_conntrack_tuple.h>
 #endif
@@ -103,6 +105,7 @@ struct sf_hosts {
 					 */
 	u64		shared_tag;	/* of host 1 */
 	struct sf_flow_key key;		/* of the host that is sought; not on the stack: sched.h */
+	struct sk_buff	*reply;		/* scratch headers of sf_host_tuple_by_reply() */
 	struct sf_heap	turns;		/* of those with packets in lists of their own */
 	struct sf_heap	most;		/* all who have SF_HOST_MUCH waiting, and some who had */
 	u32		waiting;	/* hosts with packets */
@@ -206,21 +209,61 @@ static inline bool sf_host_is(const struct sf_hosts *hosts, u32 n, const struct 
 	       (!hosts->dest || !memcmp(f->key.v6.dst, key->v6.dst, sizeof(key->v6.dst)));
 }
 
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
 /*
- * Let the addresses be those that a connection had before NAT. What leaves has them in its entry
- * of conntrack. What comes and was not seen by it yet, as on ifb, is what would answer: then the
- * tuple is that of the other direction. Without an entry, or without conntrack, nothing changes,
- * nor does it for what is not IPv4 and has none yet: it would be looked up as if it were.
+ * Look up the reply to a packet with @key. If conntrack knows it, @tuple is that of the packet
+ * before NAT. In a tunnel @key is the inner flow's, and so is @tuple. The lock of the qdisc guards
+ * the scratch headers, of which nf_ct_get_tuple_skb() reads addresses, protocol and ports.
  */
-static inline void sf_host_before_nat(const struct sk_buff *skb, struct sf_flow_key *key)
+static noinline bool sf_host_tuple_by_reply(const struct sf_hosts *hosts, const struct sk_buff *skb,
+					    const struct sf_flow_key *key,
+					    struct nf_conntrack_tuple *tuple)
+{
+	const __be16 *ports = (const __be16 *)&key->ports;
+	struct iphdr *ip = ip_hdr(hosts->reply);
+	struct udphdr *udp = (struct udphdr *)(ip + 1);
+
+	/* Fragments have no ports; encrypted tunnels have a hash in their place. */
+	if (!sf_flow_key_short(key) || !key->ports || key->inner ||
+	    (key->proto != IPPROTO_TCP && key->proto != IPPROTO_UDP))
+		return false;
+	ip->protocol = key->proto;
+	ip->saddr = key->v4.dst;
+	ip->daddr = key->v4.src;
+	udp->source = ports[1];
+	udp->dest = ports[0];
+	hosts->reply->dev = skb->dev;
+	return nf_ct_get_tuple_skb(tuple, hosts->reply);
+}
+#endif
+
+/*
+ * Replace the addresses of @key by those that the connection had before NAT. There are three cases:
+ *
+ * - The packet has a conntrack entry, which has its tuple.
+ * - It arrives and has not passed conntrack yet, as on ifb. Conntrack knows its tuple and returns
+ *   the one of the other direction, which has to be turned.
+ * - It leaves by a flowtable of nftables, which translates packets and gives them no entry.
+ *   Conntrack does not know its tuple, but that of its reply, and returns the one before NAT.
+ *
+ * Otherwise, or without conntrack, nothing changes. A packet without an entry is looked up only if
+ * it is IPv4, since nf_ct_get_tuple_skb() takes anything else for IPv4, too.
+ */
+static inline void sf_host_before_nat(const struct sf_hosts *hosts, const struct sk_buff *skb,
+				      struct sf_flow_key *key)
 {
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 	bool turned = !skb_nfct(skb);
 	struct nf_conntrack_tuple tuple;
 	const union nf_inet_addr *src, *dst;
 
-	if ((turned && skb->protocol != htons(ETH_P_IP)) || !nf_ct_get_tuple_skb(&tuple, skb))
+	if (turned && skb->protocol != htons(ETH_P_IP))
 		return;
+	if (!nf_ct_get_tuple_skb(&tuple, skb)) {
+		if (!sf_host_tuple_by_reply(hosts, skb, key, &tuple))
+			return;
+		turned = false;
+	}
 	src = turned ? &tuple.dst.u3 : &tuple.src.u3;
 	dst = turned ? &tuple.src.u3 : &tuple.dst.u3;
 	memset(key, 0, sizeof(*key));
@@ -280,7 +323,7 @@ static noinline u32 sf_host_find(struct sf_hosts *hosts, const struct sk_buff *s
 
 	*host = *key;
 	if (hosts->nat && !named)
-		sf_host_before_nat(skb, host);
+		sf_host_before_nat(hosts, skb, host);
 	host->ports = 0;
 	host->proto = 0;
 	host->inner = 0;
@@ -548,6 +591,23 @@ static inline void sf_hosts_clear(struct sf_hosts *hosts)
 	hosts->shared_tag = 0;
 }
 
+/* Allocate the scratch headers of sf_host_tuple_by_reply(); 0 or -ENOMEM. */
+static inline int sf_hosts_init_reply(struct sf_hosts *hosts)
+{
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+	struct iphdr *ip;
+
+	hosts->reply = alloc_skb(sizeof(*ip) + sizeof(struct udphdr), SF_GFP_TABLE);
+	if (!hosts->reply)
+		return -ENOMEM;
+	skb_reset_network_header(hosts->reply);
+	ip = skb_put_zero(hosts->reply, sizeof(*ip) + sizeof(struct udphdr));
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+#endif
+	return 0;
+}
+
 /* Allocate for so many hosts and flows, powers of two; 0 or -ENOMEM, then sf_hosts_free(). */
 static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records, u32 flows)
 {
@@ -566,7 +626,8 @@ static inline int sf_hosts_init(struct sf_hosts *hosts, u32 records, u32 flows)
 		hosts->host[i].most = SF_HOST_MUCH;
 	}
 	hosts->host[SF_HOST_SHARED].level = SF_HOST_ALWAYS;
-	return sf_table_init(&hosts->table, records, SF_FIRST_QUEUE) ?:
+	return sf_hosts_init_reply(hosts) ?:
+	       sf_table_init(&hosts->table, records, SF_FIRST_QUEUE) ?:
 	       sf_heap_init(&hosts->turns, records + SF_HOST_FIRST) ?:
 	       sf_heap_init(&hosts->most, records + SF_HOST_FIRST);
 }
@@ -576,6 +637,7 @@ static inline void sf_hosts_free(struct sf_hosts *hosts)
 	sf_heap_free(&hosts->most);
 	sf_heap_free(&hosts->turns);
 	sf_table_free(&hosts->table);
+	consume_skb(hosts->reply);
 	kvfree(hosts->own);
 	kvfree(hosts->host);
 	kvfree(hosts->of_flow);

@@ -182,8 +182,34 @@ void packet_free(struct packet *packet)
 	free(packet);
 }
 
+/*
+ * A buffer of the qdisc, in which it asks conntrack for the reply to a packet. It counts as a block
+ * of memory, not as a packet, and has no socket.
+ */
+struct sk_buff *__alloc_skb(unsigned int size, gfp_t flags, int how, int node)
+{
+	struct sk_buff *skb = runs_out() ? NULL : calloc(1, sizeof(*skb) + size);
+
+	if (!skb)
+		return NULL;
+	kernel.blocks++;
+	skb->head = (u8 *)(skb + 1);
+	skb->data = skb->head;
+	skb->end = size;
+	return skb;
+}
+
+static bool is_scratch(const struct sk_buff *skb)
+{
+	return !skb->sk;
+}
+
 void sk_skb_reason_drop(const struct sock *sk, struct sk_buff *skb, enum skb_drop_reason reason)
 {
+	if (!skb || is_scratch(skb)) {
+		kvfree(skb);
+		return;
+	}
 	kernel.freed++;
 	packet_free(packet_of(skb));
 }
@@ -379,12 +405,32 @@ void do_trace_netlink_extack(const char *message)
 {
 }
 
+/* Conntrack knows replies from even ports. What they answer comes from one of ten hosts. */
+static bool reply_tuple(struct nf_conntrack_tuple *tuple, const struct sk_buff *skb)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	const struct udphdr *udp = (const struct udphdr *)(ip + 1);
+
+	CHECK(skb->dev == &device && skb->len >= sizeof(*ip) + sizeof(*udp));
+	CHECK(ip->version == 4 && ip->ihl == 5 && !ip->frag_off);
+	CHECK(ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP);
+	if (ntohs(udp->source) & 1)
+		return false;
+	memset(tuple, 0, sizeof(*tuple));
+	tuple->src.l3num = NFPROTO_IPV4;
+	tuple->src.u3.ip = htonl(0x0a000001 + ntohs(udp->dest) % 10);
+	tuple->dst.u3.ip = ip->saddr;
+	return true;
+}
+
 /* Conntrack: what it says of a packet are its addresses before NAT, of one of ten hosts. */
 bool nf_ct_get_tuple_skb(struct nf_conntrack_tuple *tuple, const struct sk_buff *skb)
 {
 	const struct packet *packet = packet_of(skb);
 	bool ip6 = skb->protocol == htons(ETH_P_IPV6);
 
+	if (is_scratch(skb))
+		return reply_tuple(tuple, skb);
 	if (!kernel.tracked || !packet->flow)
 		return false;
 	memset(tuple, 0, sizeof(*tuple));

@@ -28,8 +28,9 @@ RESTLESS = re.compile(
 )
 # What it may have to load, those last that others need
 USED = (
-    "nft_masq nft_chain_nat nf_nat nf_conntrack nf_defrag_ipv4 nf_defrag_ipv6 tcp_diag inet_diag"
-    " cls_u32 cls_matchall act_mirred sch_ingress sch_drr sch_tbf sch_htb ifb veth"
+    "nft_flow_offload nf_flow_table_inet nf_flow_table_ipv4 nf_flow_table nft_masq nft_chain_nat"
+    " nf_nat nf_conntrack nf_defrag_ipv4 nf_defrag_ipv6 tcp_diag inet_diag cls_u32 cls_matchall"
+    " act_mirred sch_ingress sch_drr sch_tbf sch_htb ifb veth"
 ).split()
 
 pytestmark = pytest.mark.programs
