@@ -633,7 +633,7 @@ SITUATIONS = {
     "nftables forwards in hardware": Situation(
         "Mbit/s",
         0,
-        "offloads of eth0: nftables forwards some flows in hardware",
+        "flowtables of eth0: nftables forwards some flows in hardware",
         stand_in=("nft", "echo '  flags offload'; exit"),
     ),
 }
@@ -683,6 +683,21 @@ def test_without_ethtool(box: Box) -> None:
         hidden.rename(ethtool)
     assert "unknown offloads of eth0: there is no ethtool to ask" in told
     assert "ok      rate" in told
+
+
+@pytest.mark.parametrize(
+    ("devices", "named"),
+    [("e2, eth0", True), ('"eth0", "e2"', True), ("eth0.7, e2", False)],
+    ids=["with it", "quoted", "without it"],
+)
+def test_flow_offload_in_software_is_no_problem(box: Box, devices: str, named: bool) -> None:
+    lines = f"\tflowtable ft {{\n\t\tdevices = {{ {devices} }}\n\t}}"
+    box.stand_in("nft", f"echo '{lines}'; exit")
+    told = box.good("check", "eth0")
+    assert (
+        "ok      flowtables of eth0: nftables offloads flows of eth0 in software" in told
+    ) == named
+    assert ("ok      flowtables of eth0\n" in told) != named
 
 
 @pytest.mark.clock
