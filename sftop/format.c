@@ -121,8 +121,6 @@ const char *format_unnamed(char to[NUMBER_MAX], const struct entry *e)
 {
 	if (e->type == TC_SF_CLASS_OVERFLOW || (e->type == TC_SF_CLASS_HOST && e->host == 1))
 		return "all the others";
-	if (!is_somebody(e))
-		return "-";
 	snprintf(to, NUMBER_MAX, "#%u", e->type == TC_SF_CLASS_HOST ? e->host : e->record);
 	return to;
 }

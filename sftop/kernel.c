@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+#include <linux/capability.h>
 #include <linux/rtnetlink.h>
 #include <netlink/netlink.h>
 #include <netlink/msg.h>
@@ -81,6 +84,15 @@ const char *kernel_ask(int type, int ifindex, void (*take)(struct nlmsghdr *n, v
 		return NULL;
 	kernel_close();	/* the rest of an answer could be left in it */
 	return nl_geterror(err);
+}
+
+bool kernel_lists_flows(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {};
+
+	syscall(SYS_capget, &head, caps);
+	return caps[CAP_TO_INDEX(CAP_NET_ADMIN)].effective & CAP_TO_MASK(CAP_NET_ADMIN);
 }
 
 __u64 kernel_now(void)

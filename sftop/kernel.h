@@ -5,6 +5,7 @@
 #ifndef SFTOP_KERNEL_H
 #define SFTOP_KERNEL_H
 
+#include <stdbool.h>
 #include <linux/types.h>
 #include <linux/netlink.h>
 
@@ -14,6 +15,9 @@
  * wrong.
  */
 const char *kernel_ask(int type, int ifindex, void (*take)(struct nlmsghdr *n, void *to), void *to);
+
+/* Has this process CAP_NET_ADMIN? The kernel lists no flow or host without it. */
+bool kernel_lists_flows(void);
 
 /* Nanoseconds since some time, by which rates are told */
 __u64 kernel_now(void);

@@ -212,8 +212,6 @@ static void index_entries(struct snapshot *s)
 	}
 	memset(s->slots, 0, s->n_slots * sizeof(*s->slots));
 	for (i = 0; i < s->n_entries; i++) {
-		if (!is_somebody(&s->entries[i]))
-			continue;
 		slot = hash(s->entries[i].qdisc, &s->entries[i]);
 		while (s->slots[slot & (s->n_slots - 1)])
 			slot++;
@@ -275,7 +273,7 @@ static void find_rate(struct snapshot *s, struct entry *e, const struct snapshot
 	const struct entry *was;
 	__u64 ns;
 
-	if (!q->before || !is_somebody(e))
+	if (!q->before)
 		return;
 	ns = q->class_time - q->before->class_time;
 	was = find_entry(before, q->before - before->qdiscs, e);
@@ -338,6 +336,7 @@ void monitor_refresh(struct monitor *m)
 	m->now = older;
 	m->number++;
 	empty(&m->now);
+	m->now.unprivileged = !kernel_lists_flows();
 	read_all(m);
 	for (i = 0; i < m->now.n_qdiscs; i++) {
 		find_qdisc_rates(&m->now.qdiscs[i], &m->before);

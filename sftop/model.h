@@ -69,12 +69,6 @@ struct entry {
 
 #define TOLD(entry, what)	((entry)->told >> TCA_SF_CLASS_##what & 1)
 
-/* Is it told who it is, and what it had? Without CAP_NET_ADMIN it is not. */
-static inline bool is_somebody(const struct entry *e)
-{
-	return TOLD(e, BYTES);
-}
-
 struct snapshot {
 	struct link *links;
 	size_t n_links, room_links;
@@ -85,6 +79,7 @@ struct snapshot {
 	__u32 *slots;	/* numbers of entries and 1, by hash */
 	size_t n_slots;		/* a power of two */
 	size_t left_out;	/* messages for want of memory, or not understood */
+	bool unprivileged;	/* the kernel lists no flow or host for this process */
 	const char *error;	/* why there may be nothing */
 };
 

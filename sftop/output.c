@@ -12,17 +12,14 @@
 
 const char *output_notice(const struct snapshot *s)
 {
-	size_t i;
-
-	if (s->n_qdiscs && !s->n_entries && s->left_out)
-		return "The modules are older than sftop and do not tell of flows";
 	if (s->n_entries == ENTRIES_MAX)
 		return "There are more flows than sftop keeps";
-	for (i = 0; i < s->n_entries; i++) {
-		if (!is_somebody(&s->entries[i]))
-			return "Who it is, is told only to root, or with CAP_NET_ADMIN";
-	}
-	return NULL;
+	if (!s->n_qdiscs || s->n_entries)
+		return NULL;
+	if (s->left_out)
+		return "The modules are older than sftop and do not tell of flows";
+	return s->unprivileged ? "Flows and hosts are listed only for root, or with CAP_NET_ADMIN" :
+				 NULL;
 }
 
 /* The table */
@@ -290,12 +287,10 @@ static void json_entry(const struct snapshot *s, const struct entry *e)
 	json_ends(e);
 	if (TOLD(e, ATTAINED))
 		json_number("attained", e->attained);
-	if (is_somebody(e)) {
-		json_number("bytes", e->bytes);
-		json_number("packets", e->packets);
-		json_number("drops", e->drops);
-		json_number("marks", e->marks);
-	}
+	json_number("bytes", e->bytes);
+	json_number("packets", e->packets);
+	json_number("drops", e->drops);
+	json_number("marks", e->marks);
 	json_number("backlog", e->backlog);
 	json_number("qlen", e->qlen);
 	if (TOLD(e, WAITED))

@@ -13,6 +13,13 @@
  * of what others write, so that one that just comes or goes may be told or not. What is told of it
  * is copied under the lock, for one class at a time, by the operation dump; dump_stats, which the
  * core calls next, adds the rest of that. Both are under RTNL.
+ *
+ * Classes are listed only for CAP_NET_ADMIN. Their order is that of the records, and a record's
+ * number is part of a keyed hash: with some of those numbers a sender could choose flows that meet
+ * in one set of the table. Both the process that reads the dump and the opener of its socket need
+ * the capability. The operation walk knows the process, and dump the socket. An unprivileged opener
+ * could otherwise have a privileged program read from the socket, and get the parts that this
+ * program did not take.
  */
 #ifndef _SF_CLASSES_H
 #define _SF_CLASSES_H
@@ -84,29 +91,58 @@ static inline bool sf_class_rest(const struct sf_table *t)
 	return data_race(rest->bytes | rest->drops);
 }
 
-/* Tell of the class at @arg->count and go on, or stop there: false. */
-static inline bool sf_class_tell(struct Qdisc *sch, struct qdisc_walker *arg, bool known)
+/* May the present process see everybody's packets? A no is no offence. */
+static inline bool sf_process_may_know(const struct net *net)
 {
-	if (known)
-		return tc_qdisc_stats_dump(sch, arg->count + SF_PLACE_0, arg);
-	if (!(++arg->count % SF_PASSED))
-		cond_resched();
-	return true;
+	return ns_capable_noaudit(net->user_ns, CAP_NET_ADMIN);
 }
 
-/* For the class operation walk: flows */
-static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+/* May the process that reads the answer, and the opener of its socket? */
+static inline bool sf_may_know(const struct sk_buff *skb)
+{
+	return skb->sk && sf_process_may_know(sock_net(skb->sk)) &&
+	       sk_net_capable(skb->sk, CAP_NET_ADMIN);
+}
+
+/* List the class at @arg->count if it is @known. Returns whether the walk goes on. */
+static inline bool sf_class_tell(struct Qdisc *sch, struct qdisc_walker *arg, bool known)
+{
+	struct sf_sched *s = qdisc_priv(sch);
+
+	if (!known) {
+		if (!(++arg->count % SF_PASSED))
+			cond_resched();
+		return true;
+	}
+	s->told.hidden = false;
+	if (tc_qdisc_stats_dump(sch, arg->count + SF_PLACE_0, arg))
+		return true;
+	/* The part of the dump is not full: the next qdisc's classes follow. */
+	if (s->told.hidden)
+		arg->stop = 0;
+	return false;
+}
+
+/* List flows, if the process may know them. Returns whether the walk goes on. */
+static inline bool sf_class_tell_flows(struct Qdisc *sch, struct qdisc_walker *arg)
 {
 	struct sf_sched *s = qdisc_priv(sch);
 	u32 flows = sf_class_flows(s);
 
-	if (arg->stop)
-		return;
+	if (arg->stop || !sf_process_may_know(dev_net(qdisc_dev(sch))))
+		return false;
 	/* What was told in the parts before is not even looked at. */
 	arg->count = max(arg->count, arg->skip);
 	while (arg->count < flows)
 		if (!sf_class_tell(sch, arg, sf_class_known(&s->table, arg->count)))
-			return;
+			return false;
+	return true;
+}
+
+/* Qdisc_class_ops.walk of kinds that list flows only */
+static inline void sf_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	sf_class_tell_flows(sch, arg);
 }
 
 /* Tell what every kind does of the flow in record @i; under the lock. */
@@ -187,7 +223,6 @@ static inline int sf_put_host(struct sk_buff *skb, const struct sf_told *told)
 	return 0;
 }
 
-/* All that is told only to those who may see the packets themselves */
 static inline int sf_put_all(struct sk_buff *skb, const struct sf_told *told)
 {
 	if ((told->type == TC_SF_CLASS_HOST ? sf_put_host(skb, told) : sf_put_flow(skb, told)) ||
@@ -213,35 +248,28 @@ static inline u32 sf_class_minor(const struct sf_sched *s)
 	return min_t(u32, SF_CLASS_FLOWS + told->number, SF_CLASS_LAST);
 }
 
-/* May whoever asks, and whoever opened the socket, see everybody's packets? A no is no offence. */
-static inline bool sf_may_know(const struct sk_buff *skb)
-{
-	return skb->sk && ns_capable_noaudit(sock_net(skb->sk)->user_ns, CAP_NET_ADMIN) &&
-	       sk_net_capable(skb->sk, CAP_NET_ADMIN);
-}
-
 /**
  * sf_class_put - for the end of the class operation dump
  * @sch: the qdisc, whose sf_sched.told is what the kind tells of the class
  * @skb: a part of the answer, of which the socket that asks is the owner
  * @tcm: its head
  *
- * Whose packets wait, and what has become of them, is not everybody's business, nor is the number
- * of the record, which is a part of a keyed hash: others are told what waits, of what sort.
- *
- * Return: 0, or -EMSGSIZE: the next part is to begin with this class.
+ * Return: 0; -EMSGSIZE: the next part begins with this class; -EPERM: no class is listed.
  */
 static inline int sf_class_put(struct Qdisc *sch, struct sk_buff *skb, struct tcmsg *tcm)
 {
-	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
 	struct sf_sched *s = qdisc_priv(sch);
 	struct sf_told *told = &s->told;
+	struct nlattr *nest;
 
-	told->all = sf_may_know(skb);
-	tcm->tcm_handle |= told->all ? sf_class_minor(s) : SF_CLASS_LAST;
+	told->hidden = !sf_may_know(skb);
+	if (told->hidden)
+		return -EPERM;
+	tcm->tcm_handle |= sf_class_minor(s);
+	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest || nla_put_u32(skb, TCA_SF_CLASS_TYPE, told->type) ||
 	    (told->sort && nla_put_u32(skb, TCA_SF_CLASS_SORT, told->sort)) ||
-	    (told->all && sf_put_all(skb, told)))
+	    sf_put_all(skb, told))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -258,17 +286,17 @@ static inline int sf_class_put_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	const struct sf_sched *s = qdisc_priv(sch);
 	const struct sf_told *told = &s->told;
-	struct gnet_stats_queue qs = { .qlen = told->qlen, .backlog = told->backlog };
+	struct gnet_stats_queue qs = {
+		.qlen		= told->qlen,
+		.backlog	= told->backlog,
+		.drops		= told->sums.drops,
+		.overlimits	= told->sums.marks,
+	};
 
-	if (told->all) {
-		qs.drops = told->sums.drops;
-		qs.overlimits = told->sums.marks;
-		if (sf_copy_basic(d, told->sums.bytes, told->sums.packets) < 0)
-			return -1;
-	}
-	if (gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+	if (sf_copy_basic(d, told->sums.bytes, told->sums.packets) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
 		return -1;
-	return told->all && told->type == TC_SF_CLASS_FLOW;
+	return told->type == TC_SF_CLASS_FLOW;
 }
 
 #endif

@@ -17,8 +17,8 @@
  * only of the packets in the low band when it comes to what waits. What is in the high one counts
  * as sent already, and as dropped never.
  *
- * Only who has CAP_NET_ADMIN in the network namespace is told more than TYPE, SORT and what waits,
- * and of the class only that it is X:ffff.
+ * No class is listed without CAP_NET_ADMIN in the network namespace. Both the process that reads
+ * the dump and the opener of its socket need it.
  *
  * An attribute is left out where there is nothing to tell. More may be appended: readers leave
  * alone what they do not know. What waits is in TCA_STATS2: TCA_STATS_QUEUE (backlog; qlen, 0 of

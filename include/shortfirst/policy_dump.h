@@ -117,10 +117,9 @@ static void sf_policy_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 {
 	struct sf_policy *p = qdisc_priv(sch);
 	u32 flows = sf_class_flows(&p->s), hosts = sf_policy_hosts(p), n;
-	bool known;
+	bool known, more = sf_class_tell_flows(sch, arg);
 
-	sf_class_walk(sch, arg);
-	while (!arg->stop && arg->count <= flows + hosts) {
+	while (more && arg->count <= flows + hosts) {
 		n = arg->count - flows;
 		if (!n)
 			known = sf_class_rest(&p->s.table);
@@ -129,7 +128,7 @@ static void sf_policy_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 				sf_class_rest(&p->hosts.table);
 		else
 			known = sf_class_known(&p->hosts.table, n - SF_HOST_FIRST);
-		sf_class_tell(sch, arg, known);
+		more = sf_class_tell(sch, arg, known);
 	}
 }
 

@@ -26,7 +26,7 @@
 /* What is told of a class: classes.h */
 struct sf_told {
 	u32		type;		/* TC_SF_CLASS_* */
-	bool		all;		/* who asks may know it all */
+	bool		hidden;		/* from whoever asks for it */
 	u32		number;		/* of the record, or of the host */
 	u32		sort;		/* TC_SF_SORT_*, of a flow; 0: none */
 	u32		host;		/* of a flow */

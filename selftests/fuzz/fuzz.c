@@ -762,7 +762,8 @@ struct walk {
 	struct qdisc_walker w;
 	u32	room;
 	u32	stop_in;
-	u32	packets;	/* that wait in what is told */
+	u32	listed;		/* classes, */
+	u32	packets;	/* and what waits in them */
 	u32	bytes;
 };
 
@@ -781,6 +782,7 @@ static int tell_class(struct Qdisc *sch, unsigned long cl, struct qdisc_walker *
 	}
 	err = sch->ops->cl_ops->dump(sch, cl, &message->skb, &tcm);
 	if (err >= 0) {
+		walk->listed++;
 		walk->packets += s->told.type == TC_SF_CLASS_HOST ? 0 : s->told.qlen;
 		walk->bytes += s->told.type == TC_SF_CLASS_HOST ? 0 : s->told.backlog;
 		CHECK(tcm.tcm_handle > HANDLE);
@@ -789,7 +791,7 @@ static int tell_class(struct Qdisc *sch, unsigned long cl, struct qdisc_walker *
 		    sch->ops->cl_ops->dump_stats(sch, cl, &d) >= 0)
 			gnet_stats_finish_copy(&d);
 	} else {
-		CHECK(err == -EMSGSIZE && walk->room < MESSAGE);
+		CHECK(kernel.capable ? err == -EMSGSIZE && walk->room < MESSAGE : err == -EPERM);
 	}
 	packet_free(message);
 	return err;
@@ -803,7 +805,8 @@ static void walk(void)
 	bool from_start = !(how & 8);
 
 	begin(true);
-	kernel.capable = !(how & 1);
+	kernel.capable = !(how & 1) || how & 16;
+	kernel.reader_capable = !(how & 1) || !(how & 16);
 	if (how & 2)
 		walk.room = byte() * 2;
 	CHECK(!ops->leaf(t.sch, 1));
@@ -819,9 +822,12 @@ static void walk(void)
 		ops->walk(t.sch, &walk.w);
 	} while (walk.w.stop && walk.room == MESSAGE);
 	t.place = walk.w.count / 2;
-	if (walk.room == MESSAGE && from_start)
+	if (how & 1)
+		CHECK(!walk.listed && !walk.w.stop);
+	else if (walk.room == MESSAGE && from_start)
 		check_walk(walk.packets, walk.bytes);
 	kernel.capable = true;
+	kernel.reader_capable = true;
 	check();
 }
 

@@ -393,7 +393,7 @@ void skb_trim(struct sk_buff *skb, unsigned int len)
 
 bool ns_capable_noaudit(struct user_namespace *ns, int cap)
 {
-	return kernel.capable;
+	return kernel.reader_capable;
 }
 
 bool sk_net_capable(const struct sock *sk, int cap)
@@ -595,8 +595,10 @@ void kernel_begin(void)
 	memset(&kernel, 0, sizeof(kernel));
 	INIT_LIST_HEAD(&kernel.packets);
 	kernel.capable = true;
+	kernel.reader_capable = true;
 	device.mtu = ETH_DATA_LEN;
 	device.hard_header_len = ETH_HLEN;
+	write_pnet(&device.nd_net, &init_net);
 	write_pnet(&who_asks.sk_net, &init_net);
 	flow_dissector_init();
 }

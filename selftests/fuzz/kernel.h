@@ -42,7 +42,8 @@ struct kernel {
 	u32		unsplit;	/* GSO packets that could not be split */
 	u32		fail_in;	/* the allocation that fails, of those to come; 0: none */
 	u8		no_segments;	/* 1, 2: GSO packets cannot be split */
-	bool		capable;	/* who asks may know it all */
+	bool		capable;	/* who opened the socket may know all classes, */
+	bool		reader_capable;	/* and who reads from it */
 	bool		tracked;	/* packets have an entry in conntrack */
 	bool		rtnl;		/* is held */
 	u32		numbers;	/* of packets so far */

@@ -2,8 +2,10 @@
 """What all kinds tell of flows and hosts, and to whom."""
 
 import json
+import os
 import re
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q
 
-from selftests.lib.command import run
+from selftests.lib.command import alone, run
 from selftests.lib.gate import (
     Flow,
     Gate,
@@ -23,7 +25,7 @@ from selftests.lib.gate import (
     icmp,
     tcp_flow,
 )
-from selftests.lib.netlink import GETTCLASS, Netlink
+from selftests.lib.netlink import GETTCLASS, KIND, Netlink, attributes
 from selftests.lib.options import of
 from selftests.lib.told import Told, flows, hosts, told
 
@@ -91,16 +93,6 @@ def said_by_tc(who: str = "") -> list[str]:
     """Of all but the gate's class, without what changes with time"""
     printed = without_times(run(f"{who} tc -s class show dev d0")).splitlines()
     return [line.rstrip() for line in printed if line and not line.startswith("class gate")]
-
-
-def nobody(kind: str) -> list[str]:
-    """What those see of a flow with a packet who are told of nobody"""
-    sort = {"las": "new", "sqf": "short"}.get(kind, "long")
-    return [
-        f"class {kind} 10:ffff parent 10: flow {sort}",
-        " (dropped 0, overlimits 0 requeues 0)",
-        " backlog 1000b 1p requeues 0",
-    ]
 
 
 @pytest.mark.each_kernel
@@ -175,7 +167,8 @@ def test_who_it_is(gate: Callable[..., Gate], each: Flow, proto: str, src: str, 
 
 
 @pytest.mark.each_kernel
-def test_whose_packets_wait_is_not_for_everybody(gate: Callable[..., Gate]) -> None:
+def test_no_class_is_listed_without_cap_net_admin(gate: Callable[..., Gate]) -> None:
+    """No flow, no host and no overflow queue: their order tells the numbers of records."""
     d0 = gate(HUGE_IDLE)
     d0.send(A.frame(1000, 0))
     everything = said_by_tc()
@@ -183,16 +176,61 @@ def test_whose_packets_wait_is_not_for_everybody(gate: Callable[..., Gate]) -> N
     assert said_by_tc("setpriv --bounding-set=-sys_admin") == everything
     without = "setpriv --bounding-set=-net_admin --inh-caps=-net_admin"
     for who in (without, f"{without} --reuid=65534 --clear-groups"):
-        assert said_by_tc(who) == nobody(d0.kind)
+        assert said_by_tc(who) == []
+    if d0.kind not in GROUPS:
+        return
+    for number in range(3):
+        d0.send(host_flow(number).frame(1000, number))
+    d0.change("hosts src")
+    assert {each.type for each in told()} == {"flow", "host"}
+    assert said_by_tc(without) == []
 
 
 @pytest.mark.user_namespaces
 @pytest.mark.each_kernel
-def test_root_of_another_namespace_is_nobody_here(gate: Callable[..., Gate]) -> None:
-    """Who may do all in a user namespace of his own, and is still in this network namespace"""
+def test_root_of_another_user_namespace_lists_no_class(gate: Callable[..., Gate]) -> None:
+    """It has all capabilities there, and is still in this network namespace."""
     d0 = gate(HUGE_IDLE)
     d0.send(A.frame(1000, 0))
-    assert said_by_tc("unshare --user --map-root-user") == nobody(d0.kind)
+    assert said_by_tc("unshare --user --map-root-user") == []
+
+
+def named(dump: list[tuple[int, bytes]]) -> list[bytes]:
+    """The qdiscs of these classes"""
+    return [attributes(data[20:])[KIND].rstrip(b"\0") for _, data in dump]
+
+
+@pytest.fixture
+def siblings(kind: str) -> Iterator[None]:
+    """d1 has prio, and below it the qdisc with a flow, and others with classes."""
+    options = of(kind).text(of(kind).records)
+    alone("ip link add d1 up type dummy")
+    alone("tc qdisc add dev d1 root handle 1: prio bands 16 priomap" + 16 * " 0")
+    alone(f"tc qdisc add dev d1 parent 1:1 handle 20: {kind} {HUGE_IDLE} {options}")
+    for number in range(2, 17):
+        alone(f"tc qdisc add dev d1 parent 1:{number:x} handle {number + 20}: drr")
+        alone(f"tc class add dev d1 parent {number + 20}: classid {number + 20}:1 drr")
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
+        sock.bind(("d1", 0))
+        for ident in range(3):
+            sock.send(A.frame(1000, ident))
+    yield
+    alone("ip link del d1")
+
+
+@pytest.mark.each_kernel
+def test_no_class_is_listed_on_a_socket_that_an_unprivileged_process_opened(
+    siblings: None, kind: str
+) -> None:
+    """A privileged program reads from it. All classes of other qdiscs are listed."""
+    whole = named(Netlink("d1").dump(GETTCLASS))
+    assert whole.count(kind.encode()) >= 1 and whole.count(b"drr") == 15
+    os.seteuid(65534)
+    try:
+        opened = Netlink("d1")
+    finally:
+        os.seteuid(0)
+    assert named(opened.dump(GETTCLASS)) == [each for each in whole if each != kind.encode()]
 
 
 def test_idle_flows_are_not_told(gate: Callable[..., Gate]) -> None:

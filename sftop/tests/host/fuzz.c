@@ -100,6 +100,11 @@ const char *kernel_ask(int type, int ifindex, void (*take)(struct nlmsghdr *n, v
 	return NULL;
 }
 
+bool kernel_lists_flows(void)
+{
+	return true;
+}
+
 __u64 kernel_now(void)
 {
 	return now;

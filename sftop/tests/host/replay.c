@@ -2,7 +2,8 @@
 /*
  * In place of kernel.c: what the kernel tells is in files of the directory $SFTOP_REPLAY, by the
  * number of the look: N.link, N.qdisc, and N.class for all interfaces. N.error is what goes wrong
- * instead. After the last look comes that again; each takes a second.
+ * instead. After the last look comes that again; each takes a second. With a file N.unprivileged
+ * the process has no CAP_NET_ADMIN.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,15 @@ const char *kernel_ask(int type, int ifindex, void (*take)(struct nlmsghdr *n, v
 			take(n, to);
 	}
 	return NULL;
+}
+
+bool kernel_lists_flows(void)
+{
+	FILE *in = open_part(looks, "unprivileged");
+
+	if (in)
+		fclose(in);
+	return !in;
 }
 
 __u64 kernel_now(void)

@@ -234,19 +234,18 @@ def test_no_qdisc(replay: Replay) -> None:
     assert done.stdout == "" and "shortfirst start DEV" in done.stderr
 
 
-def test_no_permission(replay: Replay) -> None:
-    """Who may not know sees what waits of each sort, and is told why once."""
-    notice = "Who it is, is told only to root, or with CAP_NET_ADMIN"
-    hidden = [{"type": m.FLOW, "sort": m.SHORT}, {"type": m.FLOW, "sort": m.LONG}, {"type": m.HOST}]
+def test_without_cap_net_admin_a_notice_says_why_the_list_is_empty(replay: Replay) -> None:
+    notice = "Flows and hosts are listed only for root, or with CAP_NET_ADMIN"
     for number in (1, 2):
-        replay.look(number, m.Qdisc(2, classes=hidden))
+        replay.look(number, m.Qdisc(2, bytes=1000))
+    assert "notice" not in replay.json()
+    for number in (1, 2):
+        (replay.where / f"{number}.unprivileged").touch()
     done = replay.run("--once", *QUICK)
-    assert done.stderr == f"sftop: {notice}\n"
-    assert "short 1 flows" in done.stdout and "long  1 flows" in done.stdout
+    assert done.stderr == f"sftop: {notice}\n" and "sent 1.0kB" in done.stdout
     told = replay.json()
     assert told["notice"] == notice
-    assert [each["sort"] for each in told["flows"]] == ["short", "long"]
-    assert not {"record", "src", "bytes", "rate"} & told["flows"][0].keys()
+    assert told["flows"] == told["hosts"] == [] and told["qdiscs"][0]["bytes"] == 1000
 
 
 def test_arp_has_no_addresses_for_anybody(replay: Replay) -> None:
