@@ -41,6 +41,7 @@
  *	policy_drop.h	the queue that drops a packet
  *	policy_decay.h	decay of attained service
  *	policy_dump.h	classes and statistics
+ *	policy_backlogged.h	all backlogged queues
  *
  * All of this is under the root qdisc's lock; sched.h has what a dump reads without. struct
  * sf_policy is the first member of a qdisc's private data. Here packets arrive, and options are
@@ -55,6 +56,8 @@
 #include <linux/skbuff.h>
 #include <net/codel.h>
 #include "compat.h"
+#include "examined.h"
+#include "policy_backlogged.h"
 #include "policy_decay.h"
 #include "policy_drop.h"
 #include "policy_class.h"
@@ -351,13 +354,14 @@ static __always_inline struct sk_buff *sf_policy_dequeue(struct Qdisc *sch,
 static void sf_policy_reset(struct Qdisc *sch)
 {
 	struct sf_policy *p = qdisc_priv(sch);
+	struct sf_table *t = &p->s.table;
+	u32 i, first = t->spares, count = sf_policy_write_backlogged(p);
 	struct sf_queue *queue;
-	u32 i, queues = sf_table_queues(p->s.table.sets * SF_WAYS);
 
-	for (i = SF_OVERFLOW; p->s.held && i < queues; i++) {
-		queue = &p->s.table.queues[i];
-		if (!queue->qlen)
-			continue;
+	/* The number of a queue that is released is written over one that was read. */
+	for (i = 0; i < count; i++) {
+		sf_examined(0);
+		queue = &t->queues[t->spare[first + i]];
 		sf_policy_uncount(p, queue, queue->backlog);
 		sf_policy_emptied(p, queue);
 		p->s.held -= queue->qlen;
@@ -408,17 +412,17 @@ static inline codel_time_t sf_codel_us(u32 us)
  */
 static bool sf_policy_set_hosts(struct sf_policy *p, u32 by, bool nat)
 {
-	u32 i, queues = sf_table_queues(p->s.table.sets * SF_WAYS);
+	const struct sf_table *t = &p->s.table;
 	struct sf_queue *queue;
+	u32 i;
 
 	if (by == p->hosts.by && (nat == p->hosts.nat || !by)) {
 		p->hosts.nat = nat;
 		return false;
 	}
-	for (i = SF_OVERFLOW; p->s.held && i < queues; i++) {
-		queue = &p->s.table.queues[i];
-		if (!queue->qlen)
-			continue;
+	for (i = 0; i < p->to_sort; i++) {
+		sf_examined(0);
+		queue = &t->queues[t->spare[t->spares + i]];
 		sf_policy_uncount(p, queue, queue->backlog);
 		sf_policy_leave(p, queue);
 		if (queue->host)
@@ -493,6 +497,7 @@ static void sf_policy_set_options(struct sf_policy *p, const struct sf_policy_at
 		sf_policy_follow_link(p, was);
 		return;
 	}
+	p->to_sort = sf_policy_write_backlogged(p);
 	other_hosts = sf_policy_set_hosts(p, opt[at->hosts], opt[at->nat]);
 	p->hosts.table.idle = p->s.table.idle;
 	sf_policy_set_policy(p, opt, at->last, opt[at->plain]);
@@ -514,17 +519,17 @@ static inline void sf_policy_move_to_host(struct sf_policy *p, const struct sf_q
 	sf_host_grown(&p->hosts, queue->host, queue->backlog, arrival);
 }
 
-/* Options have changed: put all queues in order. */
+/* After sf_policy_set_options(): put all backlogged queues in order. */
 static __always_inline void sf_policy_sort_again(struct sf_policy *p,
 						 const struct sf_order *order)
 {
-	u32 i, queues = sf_table_queues(p->s.table.sets * SF_WAYS);
+	const struct sf_table *t = &p->s.table;
 	struct sf_queue *queue;
+	u32 i;
 
-	for (i = SF_OVERFLOW; i < queues; i++) {
-		queue = &p->s.table.queues[i];
-		if (!queue->qlen)
-			continue;
+	for (i = 0; i < p->to_sort; i++) {
+		sf_examined(0);
+		queue = &t->queues[t->spare[t->spares + i]];
 		if (queue->host && queue->class == SF_UNASSIGNED)
 			sf_policy_move_to_host(p, queue);
 		sf_policy_place(p, queue, order);

@@ -124,6 +124,7 @@ struct sf_policy {
 	u8		epoch;		/* its number; wraps */
 	u32		new_max;	/* new flows that may wait; U32_MAX: no bound */
 	u32		quantum;	/* bytes that a bulk flow sends in its turn */
+	u32		to_sort;	/* backlogged queues in t.spare while options change */
 	codel_time_t	expire_time;
 	bool		aqm;		/* CoDel is on */
 	bool		visible;	/* las: short flows rank by visible size */

@@ -10,6 +10,12 @@ static struct SCHED *kind_of(void)
 	return qdisc_priv(t.sch);
 }
 
+/* No more queues than packets */
+static u32 backlogged(void)
+{
+	return sched()->held;
+}
+
 static bool is_udp(const struct packet *packet)
 {
 	u32 shape = (packet->flow - 1) >> 17;

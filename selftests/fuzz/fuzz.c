@@ -17,6 +17,12 @@
  *
  * All that is read beyond the end of the input is 0.
  */
+#include <linux/types.h>
+
+/* Queues and hosts that the kind has examined in an operation: shortfirst/examined.h */
+static u32 examined;
+
+#define sf_examined(nth)	(examined++)
 #include KIND_SOURCE
 #include "host.h"
 #include "kernel.h"
@@ -309,6 +315,7 @@ static void begin(bool rtnl)
 	kernel.freed_later = 0;
 	kernel.told_empty = false;
 	kernel.rtnl = rtnl;
+	examined = 0;
 	fuzz_counts.operations++;
 }
 
@@ -703,6 +710,7 @@ static void change(void)
 	struct netlink_ext_ack extack = {};
 	struct request *r = request_new();
 	u32 drops = t.sch->qstats.drops, blocks = kernel.blocks, qlen = t.sch->q.qlen;
+	u32 queues = backlogged();
 	u8 how = byte();
 	struct told was, is;
 	int err;
@@ -720,6 +728,8 @@ static void change(void)
 	CHECK_EQUAL(t.sch->qstats.drops - drops, kernel.freed_later);
 	CHECK_EQUAL(qlen - t.sch->q.qlen, kernel.freed_later);
 	CHECK(!kernel.freed);
+	/* They are found, leave their hosts, and are put in order. */
+	CHECK(examined <= 3 * queues);
 	if (err) {
 		fuzz_counts.refused++;
 		CHECK(err == -EINVAL || err == -EOPNOTSUPP || err == -ENOMEM || err == -ERANGE);
@@ -885,12 +895,14 @@ static void reset(void)
 {
 	struct Qdisc *sch = t.sch;
 	u32 held = sched()->held, qlen = sch->q.qlen, backlog = sch->qstats.backlog;
+	u32 queues = backlogged();
 
 	say("all is lost\n");
 	begin(true);
 	sch->ops->reset(sch);
 	CHECK_EQUAL(kernel.freed_later, held);
 	CHECK(!kernel.freed && !kernel.wake_at);
+	CHECK(examined <= 2 * queues);
 	fuzz_counts.dropped += held;
 	empty_list(&sch->gso_skb);
 	sch->q.qlen = 0;

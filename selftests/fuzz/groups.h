@@ -11,6 +11,13 @@ static struct sf_policy *groups(void)
 	return qdisc_priv(t.sch);
 }
 
+static u32 backlogged(void)
+{
+	const struct sf_table *table = &groups()->s.table;
+
+	return table->spare ? sf_table_queued(table) + !!table->overflow : 0;
+}
+
 /* All packets of a flow wait in one queue. */
 static bool keeps_order(const struct packet *packet)
 {

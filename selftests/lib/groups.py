@@ -81,7 +81,6 @@ class Queue:
     two: bool = False  # it has had that many since it was empty
     sort: int = 0  # of a newcomer
     host: Any = 0  # whose it is while it has packets
-    number: int = 1  # the same; options that change are about queues in this order
 
     @property
     def backlog(self) -> int:
@@ -171,8 +170,6 @@ class Groups(BaseModel):
         self.queues: dict[Any, Queue] = {}  # of the flows that have a record
         self.elsewhere = Queue(elsewhere=True)
         self.news: list[Queue] = []
-        self.freed: list[int] = []  # numbers of queues, the next one last
-        self.numbers = 2  # that have been a queue's
         self._forget_hosts()
         self.credit = 0  # of the known
         self.ahead = 0  # bytes * AHEAD_PART that small ones may go ahead
@@ -328,8 +325,6 @@ class Groups(BaseModel):
         if not queue.packets:
             self._leave(queue)
             queue.two = False
-            if not queue.elsewhere:
-                self.freed.append(queue.number)
             return
         group = self._group(queue)
         if group == LONG:
@@ -368,6 +363,14 @@ class Groups(BaseModel):
     def _ranked(self) -> list[Queue]:
         found = [q for q in self.queues.values() if q.group == SHORT]
         return sorted(found, key=lambda q: (self._rank(q), q.packets[0][0]))
+
+    def _in_lists(self) -> list[Queue]:
+        """All with packets, in the order in which options that change are about them"""
+        fresh = [queue for sort in range(SORTS) for queue in self._fresh(sort)]
+        if not self.opt.hosts:
+            return [*fresh, *self.hosts[0].turns, *self._ranked()]
+        hosts = [self.hosts[name] for _, name in self.turns.nodes]
+        return [*fresh, *self._ranked(), *(queue for host in hosts for queue in host.turns)]
 
     # What goes out
 
@@ -567,8 +570,6 @@ class Groups(BaseModel):
                 queue.attained += packet.length
                 if not queue.packets:
                     queue.host = host
-                    queue.number = self.freed.pop() if self.freed else self.numbers
-                    self.numbers = max(self.numbers, queue.number + 1)
             queue.packets.append((self.arrivals, packet))
             self.hosts[queue.host].grown = self.arrivals
             self.arrivals += 1
@@ -589,7 +590,7 @@ class Groups(BaseModel):
         before = (self.limit, self.memory_limit, replace(self.opt))
         self.limit = limit or self.limit
         self.memory_limit = memory_limit or self.memory_limit
-        busy = sorted(self._busy(), key=lambda queue: queue.number)
+        busy = self._in_lists()
         if options.get("hosts", self.opt.hosts) != self.opt.hosts:
             for queue in busy:
                 self._leave(queue)
