@@ -36,6 +36,7 @@
 #include <linux/slab.h>
 #include "alloc.h"
 #include "bands.h"
+#include "examined.h"
 
 /* In quanta: no queue counts as shorter, */
 #define SF_TURNS_ALIKE		2
@@ -181,6 +182,7 @@ static noinline void sf_band_pass(const struct sf_bands *b, struct sf_band *band
 	u32 passed;
 
 	for (passed = 0; passed < SF_TURNS_PASSED; passed++) {
+		sf_examined(passed);
 		queue = sf_band_turn(band);
 		if (queue->deficit > 0)
 			return;
@@ -289,6 +291,7 @@ static noinline u32 sf_band_longest(struct sf_bands *b, struct sf_band *band)
 	if (queues[band->hand].qlen)
 		i = band->hand;
 	for (; count; count--, i = queues[i].listed.next) {
+		sf_examined(count - 1);
 		/* What is behind the length is another number for each queue. */
 		rank = sf_queue_length(&queues[i], least, few) << 32 |
 		       (u32)(i * factor + add);

@@ -40,6 +40,7 @@
 #include <net/netfilter/nf_conntrack_tuple.h>
 #endif
 #include "alloc.h"
+#include "examined.h"
 #include "flow_heap.h"
 #include "flow_key.h"
 #include "flow_table.h"
@@ -442,6 +443,7 @@ static inline u32 sf_host_most(struct sf_hosts *hosts)
 	u32 i;
 
 	for (i = 0; hosts->most.size && i < SF_SEARCH_MAX; i++) {
+		sf_examined(i);
 		first = hosts->most.node[0];
 		h = &hosts->host[first.queue];
 		if (h->backlog < SF_HOST_MUCH) {

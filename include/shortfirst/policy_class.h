@@ -11,6 +11,7 @@
 #include <net/codel.h>
 #include <net/codel_impl.h>
 #include "bands.h"
+#include "examined.h"
 #include "policy_state.h"
 
 /* The queue of a list that is served next; an empty one if there is none */
@@ -72,9 +73,11 @@ static inline struct sf_queue *sf_policy_end_of_host(const struct sf_policy *p,
 	struct sf_queue *queue = sf_policy_end_of(p, l, list);
 	u32 i = queue ? min_t(u32, l->queues[list], SF_SEARCH_MAX) : 0;
 
-	for (; i; i--, queue = &p->s.table.queues[queue->listed.prev])
+	for (; i; i--, queue = &p->s.table.queues[queue->listed.prev]) {
+		sf_examined(i - 1);
 		if (queue->host == host || host == SF_ANY_HOST)
 			return queue;
+	}
 	return NULL;
 }
 
@@ -106,6 +109,7 @@ static inline struct sf_queue *sf_policy_last_ranked(const struct sf_lists *l, u
 	u32 i;
 
 	for (i = 0; node && i < SF_SEARCH_MAX; i++, node = rb_prev(node)) {
+		sf_examined(i);
 		queue = sf_policy_queue_of(node);
 		if (queue->host == host || host == SF_ANY_HOST)
 			return queue;

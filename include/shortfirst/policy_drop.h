@@ -6,11 +6,15 @@
 #define _SF_POLICY_DROP_H
 
 #include <linux/minmax.h>
+#include "examined.h"
 #include "policy_class.h"
 
 /*
  * The first drop candidate, or NULL. Queues become worse candidates as they send, never better;
- * the heap is put in order here, for SF_DROP_HEAP_FIXES queues at most.
+ * the heap is put in order here, for SF_DROP_HEAP_FIXES queues at most. If more have sent, the
+ * candidate may be shorter than others. It is still backlogged, as a queue that becomes empty
+ * leaves the heap, and of the class that the heap tells, as sf_policy_move() updates that. The
+ * next drops put the rest in order.
  */
 static struct sf_queue *sf_policy_first_candidate(struct sf_policy *p,
 						  const struct sf_order *order)
@@ -20,6 +24,7 @@ static struct sf_queue *sf_policy_first_candidate(struct sf_policy *p,
 	u32 i;
 
 	for (i = 0; p->drop_heap.size && i < SF_DROP_HEAP_FIXES; i++) {
+		sf_examined(i);
 		queue = &p->s.table.queues[p->drop_heap.node[0].queue];
 		node = sf_policy_drop_node(p, queue, order);
 		if (node.rank == p->drop_heap.node[0].rank)
@@ -38,6 +43,7 @@ static noinline struct sf_queue *sf_policy_candidate_of(struct sf_policy *p, u32
 	u32 i, size = min_t(u32, p->drop_heap.size, SF_SEARCH_MAX);
 
 	for (i = 0; i < size; i++) {
+		sf_examined(i);
 		queue = &p->s.table.queues[p->drop_heap.node[i].queue];
 		if (queue->host != host || queue->in_host_lists != own)
 			continue;
@@ -68,6 +74,7 @@ static __always_inline struct sf_queue *sf_policy_pick_equal(struct sf_policy *p
 	struct sf_queue *queue, *first;
 
 	for (i = 0; i < count; i++) {
+		sf_examined(i);
 		child = equal[i] * SF_HEAP_CHILDREN + 1;
 		end = min(child + SF_HEAP_CHILDREN, p->drop_heap.size);
 		for (; child < end && count < SF_EQUAL_MAX; child++)
@@ -126,9 +133,11 @@ static struct sf_queue *sf_policy_longest_bulk(const struct sf_policy *p, const 
 	struct sf_queue *queues = p->s.table.queues, *longest = NULL;
 	u32 i = min_t(u32, l->queues[SF_BULK], SF_LAST_RANKED), at = l->first[SF_BULK];
 
-	for (; i; i--, at = queues[at].listed.next)
+	for (; i; i--, at = queues[at].listed.next) {
+		sf_examined(i - 1);
 		if (!longest || queues[at].backlog > longest->backlog)
 			longest = &queues[at];
+	}
 	return longest;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/minmax.h>
 #include <net/codel.h>
 #include <net/codel_impl.h>
+#include "examined.h"
 #include "policy_decay.h"
 #include "policy_drop.h"
 #include "policy_class.h"
@@ -105,6 +106,7 @@ static noinline void sf_policy_drop_expired(struct Qdisc *sch, struct sf_queue *
 	u32 i;
 
 	for (i = 0; i < SF_SEARCH_MAX && queue->qlen > 1; i++) {
+		sf_examined(i);
 		if (p->sent - sf_policy_sent_before(queue) <= p->expire_bytes ||
 		    now - sf_policy_codel_time(queue->head) <= p->expire_time)
 			break;
@@ -142,6 +144,7 @@ static noinline struct sk_buff *sf_policy_take_bulk(struct Qdisc *sch, struct sf
 	u32 passed;
 
 	for (passed = 0; passed < SF_TURNS_PASSED; passed++) {
+		sf_examined(passed);
 		queue = sf_policy_first_of(p, l, SF_BULK);
 		f = sf_policy_flow(p, queue);
 		if (f->deficit > 0)
@@ -244,6 +247,7 @@ static struct sf_queue *sf_policy_scan(struct sf_policy *p, codel_time_t now,
 	u32 i;
 
 	for (i = 0; i < SF_SEARCH_MAX; i++) {
+		sf_examined(i);
 		if (++p->scan > p->scan_last)
 			p->scan = SF_FIRST_QUEUE;
 		queue = &p->s.table.queues[p->scan];
@@ -281,6 +285,7 @@ static noinline struct sf_queue *sf_policy_next_overdue(struct sf_policy *p, str
 			return queue;
 		node = rb_last(&l->ranked.rb_root);
 		for (i = 0; node && i < SF_LAST_RANKED; i++, node = rb_prev(node)) {
+			sf_examined(i);
 			queue = sf_policy_queue_of(node);
 			if (!found || sf_earlier(queue->head, found->head))
 				found = queue;
@@ -326,6 +331,7 @@ static __always_inline struct sk_buff *sf_policy_take_from(struct Qdisc *sch,
 	bool alone, due;
 
 	for (moved = 0;; moved++) {
+		sf_examined(moved);
 		alone = l->busy == BIT(SF_BULK);
 		share = sf_policy_bulk_share(p, l);
 		due = l->queues[SF_BULK] && (l->bulk_credit > 0 || alone);

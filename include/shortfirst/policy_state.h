@@ -68,7 +68,7 @@
 /* The most that is looked at for one packet: flows that are overdue, equal, or in another order */
 #define SF_LAST_RANKED		16
 #define SF_EQUAL_MAX		16
-#define SF_DROP_HEAP_FIXES	4096
+#define SF_DROP_HEAP_FIXES	128
 
 /* Fixed points; the credit with which an overdue flow is sought, in hundredths of bytes */
 #define SF_DECAY_SHIFT		16

@@ -10,10 +10,10 @@ static struct SCHED *kind_of(void)
 	return qdisc_priv(t.sch);
 }
 
-/* No more queues than packets */
-static u32 backlogged(void)
+/* What may be examined where all packets leave their queues, and perhaps come to others */
+static u32 all_examined(u32 times)
 {
-	return sched()->held;
+	return LOOP_MOST * sched()->held;
 }
 
 static bool is_udp(const struct packet *packet)

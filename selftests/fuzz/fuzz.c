@@ -19,10 +19,17 @@
  */
 #include <linux/types.h>
 
-/* Queues and hosts that the kind has examined in an operation: shortfirst/examined.h */
-static u32 examined;
+/* Queues and hosts that the kind has examined in an operation, and in a loop: examined.h */
+static u32 examined, examined_in_loop;
 
-#define sf_examined(nth)	(examined++)
+static void examine(u32 nth)
+{
+	examined++;
+	if (examined_in_loop <= nth)
+		examined_in_loop = nth + 1;
+}
+
+#define sf_examined	examine
 #include KIND_SOURCE
 #include "host.h"
 #include "kernel.h"
@@ -37,6 +44,10 @@ static u32 examined;
 #define MESSAGE		4096
 #define FLOWS		256	/* of which the input speaks by a byte */
 #define REMEMBERED	4096
+
+/* Queues and hosts that the kind may examine in a loop for a packet, and in all loops for one */
+#define LOOP_MOST	128
+#define EXAMINED_MOST	1024
 
 struct fuzz_counts fuzz_counts;
 
@@ -316,6 +327,7 @@ static void begin(bool rtnl)
 	kernel.told_empty = false;
 	kernel.rtnl = rtnl;
 	examined = 0;
+	examined_in_loop = 0;
 	fuzz_counts.operations++;
 }
 
@@ -333,6 +345,17 @@ static u32 free_all(struct sk_buff **list)
 	}
 	fuzz_counts.dropped += count;
 	return count;
+}
+
+/* What the kind has examined while it took or gave packets, of which so many were dropped */
+static void check_examined(u32 drops)
+{
+	u32 each = examined / (1 + drops);
+
+	CHECK(examined_in_loop <= LOOP_MOST);
+	CHECK(each <= EXAMINED_MOST);
+	fuzz_counts.in_loop = max(fuzz_counts.in_loop, examined_in_loop);
+	fuzz_counts.examined = max(fuzz_counts.examined, each);
 }
 
 /* Operations */
@@ -379,6 +402,7 @@ static void dropped_at_dequeue(u32 drops)
 	fuzz_counts.dropped += kernel.freed;
 	count += free_all(&t.root->to_free);
 	CHECK_EQUAL(t.sch->qstats.drops - drops, count);
+	check_examined(count);
 	CHECK(!kernel.told_empty);
 }
 
@@ -519,6 +543,7 @@ static void enqueue(struct packet *packet)
 	if (ret & (__NET_XMIT_STOLEN | __NET_XMIT_BYPASS))
 		CHECK(filtered && count == 1);
 	CHECK_EQUAL(t.sch->qstats.drops - drops, count);
+	check_examined(count);
 	t.refused |= !stayed;
 	if (kernel.parent && ret == NET_XMIT_SUCCESS) {
 		CHECK(t.sch->q.qlen);
@@ -710,7 +735,7 @@ static void change(void)
 	struct netlink_ext_ack extack = {};
 	struct request *r = request_new();
 	u32 drops = t.sch->qstats.drops, blocks = kernel.blocks, qlen = t.sch->q.qlen;
-	u32 queues = backlogged();
+	u32 most = all_examined(3);
 	u8 how = byte();
 	struct told was, is;
 	int err;
@@ -729,7 +754,7 @@ static void change(void)
 	CHECK_EQUAL(qlen - t.sch->q.qlen, kernel.freed_later);
 	CHECK(!kernel.freed);
 	/* They are found, leave their hosts, and are put in order. */
-	CHECK(examined <= 3 * queues);
+	CHECK(examined <= most + EXAMINED_MOST * kernel.freed_later);
 	if (err) {
 		fuzz_counts.refused++;
 		CHECK(err == -EINVAL || err == -EOPNOTSUPP || err == -ENOMEM || err == -ERANGE);
@@ -895,14 +920,14 @@ static void reset(void)
 {
 	struct Qdisc *sch = t.sch;
 	u32 held = sched()->held, qlen = sch->q.qlen, backlog = sch->qstats.backlog;
-	u32 queues = backlogged();
+	u32 most = all_examined(2);
 
 	say("all is lost\n");
 	begin(true);
 	sch->ops->reset(sch);
 	CHECK_EQUAL(kernel.freed_later, held);
 	CHECK(!kernel.freed && !kernel.wake_at);
-	CHECK(examined <= 2 * queues);
+	CHECK(examined <= most);
 	fuzz_counts.dropped += held;
 	empty_list(&sch->gso_skb);
 	sch->q.qlen = 0;
@@ -1329,6 +1354,7 @@ static void operation(void)
 
 #ifdef _SF_POLICY_H
 #include "link.h"
+#include "stale.h"
 #endif
 
 static void begin_all(void)
@@ -1380,5 +1406,8 @@ void fuzz_random(unsigned long long seed, unsigned long long packets)
 	kernel.random = seed;
 	t.random = true;
 	t.until = packets;
+#ifdef _SF_POLICY_H
+	stale();
+#endif
 	run();
 }

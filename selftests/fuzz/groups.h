@@ -11,11 +11,12 @@ static struct sf_policy *groups(void)
 	return qdisc_priv(t.sch);
 }
 
-static u32 backlogged(void)
+/* What may be examined where each backlogged queue is so many times */
+static u32 all_examined(u32 times)
 {
 	const struct sf_table *table = &groups()->s.table;
 
-	return table->spare ? sf_table_queued(table) + !!table->overflow : 0;
+	return table->spare ? times * (sf_table_queued(table) + !!table->overflow) : 0;
 }
 
 /* All packets of a flow wait in one queue. */
@@ -90,6 +91,22 @@ static void check_heap(const struct sf_heap *heap)
 			CHECK(!sf_heap_less(heap->node[i],
 					    heap->node[(i - 1) / SF_HEAP_CHILDREN]));
 	}
+}
+
+/*
+ * What the heap of drop candidates tells of a queue: its class, and no less than it has waiting,
+ * unless bytes wrap around.
+ */
+static void check_candidate(const struct sf_queue *queue)
+{
+	const struct sf_heap *heap = &groups()->drop_heap;
+	const struct sf_heap_node *node = &heap->node[heap->at[sf_policy_number(groups(), queue)]];
+
+	CHECK_EQUAL(node->queue, sf_policy_number(groups(), queue));
+	CHECK_EQUAL(node->rank <= U32_MAX, queue->class == SF_BULK);
+	if (!t.root->stab)
+		CHECK(node->rank <=
+		      sf_policy_drop_node(groups(), queue, &OF_KIND(KIND, _order)).rank);
 }
 
 /* Lists are of those queues that say that they are in them; @own of a host, or the top ones */
@@ -259,14 +276,14 @@ static void check_kind(struct sums *sums)
 	for (i = SF_OVERFLOW; i < queues; i++) {
 		queue = &g->s.table.queues[i];
 		heaped += queue->on_drop_heap;
-		if (queue->on_drop_heap)
-			CHECK_EQUAL(g->drop_heap.node[g->drop_heap.at[i]].queue, i);
 		if (!queue->qlen) {
 			CHECK(!queue->on_drop_heap);
 			CHECK_EQUAL(queue->class, SF_UNASSIGNED);
 			continue;
 		}
 		sum_queue(sums, queue, true);
+		if (queue->on_drop_heap)
+			check_candidate(queue);
 		if (queue->class == SF_SHORT)
 			check_rank(queue);
 		CHECK(queue->class != SF_UNASSIGNED);

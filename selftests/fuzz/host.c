@@ -92,6 +92,8 @@ int main(int argc, char **argv)
 	printf("%llu operations, %llu qdiscs, %llu changes (%llu refused)\n",
 	       c->operations, c->made, c->changes, c->refused);
 	printf("%llu packets came, %llu were sent, %llu dropped\n", c->came, c->sent, c->dropped);
+	printf("at most %u queues or hosts were examined in a loop for a packet, %u in all loops\n",
+	       c->in_loop, c->examined);
 	return c->came != c->sent + c->dropped;
 }
 #else

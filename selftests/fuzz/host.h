@@ -19,6 +19,8 @@ struct fuzz_counts {
 	unsigned long long changes;
 	unsigned long long refused;	/* of these */
 	unsigned long long made;	/* qdiscs */
+	unsigned int in_loop;		/* queues and hosts, the most in a loop for a packet, */
+	unsigned int examined;		/* and in all loops for one that was sent or dropped */
 	unsigned long long overloads;	/* link.h: sequences with one */
 	unsigned long long pause;	/* link.h: the longest, in thousandths of what is allowed */
 };

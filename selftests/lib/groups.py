@@ -33,6 +33,7 @@ MUCH = 1515  # bytes: hosts with less waiting lose no packet while one has as mu
 PATIENCE = 256  # bytes that the link sends for each by which a short flow grows shorter
 ATTAINED_PART = 4  # of its visible size
 LONGEST_OF = 16  # of a host's long flows in turn so many are looked at for who is to lose
+HEAP_FIXES = 128  # of more than these the longest need not be known
 
 # How the options of models are called, and what is not the same there
 NAMES = {"visible": "rank", "known": "known_share", "long": "long_share"}
@@ -460,7 +461,9 @@ class Groups(BaseModel):
                 return 0, -queue.backlog, self._loss(queue)[1]
             return 1, *self._loss(queue)
 
-        return sorted((q for q in self._busy() if q.two or self._singles()), key=loss)
+        found = sorted((q for q in self._busy() if q.two or self._singles()), key=loss)
+        assert len(found) <= HEAP_FIXES
+        return found
 
     def _victim(self) -> Queue:
         """With `hosts`: of the host with the most, of its long flows if there are any. If none has
