@@ -6,9 +6,11 @@
  * a flow gets a record. /sys/kernel/debug/sift_watch has a line for each, in order: the port of
  * the sender and that of the receiver.
  *
- * Packets of all qdiscs write to the list, under the lock of each: have one.
+ * Packets of all qdiscs write to the list, each under the lock of its own: a packet reserves a line
+ * before it writes it. A line that is read in between is 0 0.
  */
 
+#include <linux/atomic.h>
 #include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -18,14 +20,15 @@
 #define WATCH_MAX	BIT(18)
 
 static __be32 *watched;
-static u32 watched_count;
+static atomic_t watched_count;	/* up to WATCH_MAX + 1: some had no line */
 static struct dentry *watch_file;
 
 static struct sf_flow *watch_assign(struct sf_sched *s, struct sf_recent *r, u32 hash)
 {
-	if (watched_count < WATCH_MAX)
-		watched[watched_count] = s->key.ports;
-	watched_count++;
+	u32 i = atomic_fetch_add_unless(&watched_count, 1, WATCH_MAX + 1);
+
+	if (i < WATCH_MAX)
+		WRITE_ONCE(watched[i], s->key.ports);
 	return sf_recent_assign(s, r, hash);
 }
 
@@ -42,12 +45,12 @@ static struct sf_flow *watch_assign(struct sf_sched *s, struct sf_recent *r, u32
 
 static int watch_show(struct seq_file *file, void *unused)
 {
-	u32 i, ports;
+	u32 i, ports, count = atomic_read(&watched_count);
 
-	if (watched_count > WATCH_MAX)
+	if (count > WATCH_MAX)
 		return -E2BIG;
-	for (i = 0; i < watched_count; i++) {
-		ports = ntohl(watched[i]);
+	for (i = 0; i < count; i++) {
+		ports = ntohl(READ_ONCE(watched[i]));
 		seq_printf(file, "%u %u\n", ports >> 16, ports & 0xffff);
 	}
 	return 0;
