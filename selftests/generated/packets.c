@@ -651,7 +651,10 @@ static void set(bool exists)
 			} else if (s->fixed) {
 				if (!exists && chance(90))
 					add_setting(&nest->child, s, chance(60) ? few(s) : draw(s));
-			} else if (chance(exists ? 5 : strcmp(s->name, "split_gso") ? 20 : 60)) {
+			} else if (!strcmp(s->name, "split_gso") && !exists && chance(50)) {
+				/* Without a rate `auto` splits nothing. */
+				add_setting(&nest->child, s, TC_SF_SPLIT_ON);
+			} else if (chance(exists ? 5 : 20)) {
 				add_setting(&nest->child, s, draw(s));
 			}
 		}
