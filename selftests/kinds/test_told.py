@@ -202,20 +202,20 @@ def named(dump: list[tuple[int, bytes]]) -> list[bytes]:
 
 @pytest.fixture
 def siblings(kind: str) -> Iterator[None]:
-    """d1 has prio, and below it the qdisc with a flow, and others with classes."""
+    """The device told has prio, and below it the qdisc with a flow, and others with classes."""
     options = of(kind).text(of(kind).records)
-    alone("ip link add d1 up type dummy")
-    alone("tc qdisc add dev d1 root handle 1: prio bands 16 priomap" + 16 * " 0")
-    alone(f"tc qdisc add dev d1 parent 1:1 handle 20: {kind} {HUGE_IDLE} {options}")
+    alone("ip link add told up type dummy")
+    alone("tc qdisc add dev told root handle 1: prio bands 16 priomap" + 16 * " 0")
+    alone(f"tc qdisc add dev told parent 1:1 handle 20: {kind} {HUGE_IDLE} {options}")
     for number in range(2, 17):
-        alone(f"tc qdisc add dev d1 parent 1:{number:x} handle {number + 20}: drr")
-        alone(f"tc class add dev d1 parent {number + 20}: classid {number + 20}:1 drr")
+        alone(f"tc qdisc add dev told parent 1:{number:x} handle {number + 20}: drr")
+        alone(f"tc class add dev told parent {number + 20}: classid {number + 20}:1 drr")
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
-        sock.bind(("d1", 0))
+        sock.bind(("told", 0))
         for ident in range(3):
             sock.send(A.frame(1000, ident))
     yield
-    alone("ip link del d1")
+    alone("ip link del told")
 
 
 @pytest.mark.each_kernel
@@ -223,11 +223,11 @@ def test_no_class_is_listed_on_a_socket_that_an_unprivileged_process_opened(
     siblings: None, kind: str
 ) -> None:
     """A privileged program reads from it. All classes of other qdiscs are listed."""
-    whole = named(Netlink("d1").dump(GETTCLASS))
+    whole = named(Netlink("told").dump(GETTCLASS))
     assert whole.count(kind.encode()) >= 1 and whole.count(b"drr") == 15
     os.seteuid(65534)
     try:
-        opened = Netlink("d1")
+        opened = Netlink("told")
     finally:
         os.seteuid(0)
     assert named(opened.dump(GETTCLASS)) == [each for each in whole if each != kind.encode()]
