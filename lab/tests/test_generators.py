@@ -179,9 +179,10 @@ def test_fetch_of_intervals() -> None:
     groups, rest = analysis.split_fetch("x", rest)
     assert got.shape == (8, 2) and step == 0.5 and not rest
     assert got[:2, 0].tolist() == [0, 0] and got[2:, 0].sum() == 144800
-    # Together all that the bottleneck carries; what waits behind a hole comes with what fills it, which
-    # is less than a window, of a third of an interval.
-    assert got[1:].sum(axis=1).cumsum() == pytest.approx(500 * 1448 * np.arange(1, 8), abs=170 * 1448)
+    # Together all that the bottleneck carries. What waits behind a hole comes with what fills it,
+    # and is less than a window, which is a third of an interval.
+    carried = 500 * 1448 * np.arange(1, 8)
+    assert got[1:].sum(axis=1).cumsum() == pytest.approx(carried, abs=170 * 1448)
     assert got.sum() == pytest.approx(4000 * 1448, rel=0.02)
     assert groups["b"].bytes == pytest.approx(got[:, 1].sum(), abs=1448)
 
