@@ -3,6 +3,12 @@
  * sift_watch as a library, for test_watch.py: qdiscs of several devices note flows, each in a
  * thread of its own.
  */
+#include <asm/alternative.h>
+
+/* The kernel of these headers may be for one processor, but there are several threads here. */
+#undef LOCK_PREFIX
+#define LOCK_PREFIX	"lock; "
+
 #include "kernel.h"
 #include "../../sift_watch.c"
 
